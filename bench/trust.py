@@ -13,9 +13,16 @@ from bench.audit import simulated
 from bench.audited import Array, Collection, Way, dl20, label_sets, made, simulate
 from bench.figures import header, row
 from exam_workbench.grading import AGAIN, SENTINELS
-from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
-from exam_workbench.measures._repair import RepairTest, rewording_test, spent
-from exam_workbench.measures._sealed import SEALED_LEVEL, sealed_test
+from exam_workbench.measures._means_and_tests import (
+    DRIFT_ALARM,
+    SEALED_LEVEL,
+    RepairTest,
+    drift_evidence,
+    noise_bound,
+    rewording_test,
+    sealed_test,
+    spent,
+)
 from exam_workbench.measures.audit import compare_graders, importance, pool_of
 
 

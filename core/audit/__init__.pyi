@@ -1,3 +1,4 @@
+from ._audit_data import draw as draw
 from ._audit_plan import (
     ALPHA as ALPHA,
     design as design,
@@ -9,6 +10,7 @@ from ._audit_plan import (
 from ._audit_publication import (
     audit_files as audit_files,
     audited_by as audited_by,
+    methods as methods,
     notice as notice,
     read_facts as read_facts,
     under_way as under_way,
@@ -33,33 +35,39 @@ from ._batch_assignment import (
     give_back as give_back,
     left as left,
 )
-from ._batch_sampling import draw as draw
 from ._calibration import (
     Calibration as Calibration,
-    Share as Share,
     accept_cut_points as accept_cut_points,
     calibration as calibration,
 )
-from ._circularity import Circularity as Circularity, Role as Role, circularity as circularity
-from ._grader_cards import GraderCard as GraderCard, find_card as find_card, make_card as make_card
-from ._grader_choice import GraderChoice as GraderChoice, ScoredGrader as ScoredGrader, choose_grader as choose_grader
-from ._judging_sheets import sentence as sentence, sheet as sheet, take_in as take_in
-from ._methods_section import methods as methods
+from ._grader_cards import (
+    Circularity as Circularity,
+    GraderCard as GraderCard,
+    GraderChoice as GraderChoice,
+    Role as Role,
+    ScoredGrader as ScoredGrader,
+    choose_grader as choose_grader,
+    circularity as circularity,
+    find_card as find_card,
+    make_card as make_card,
+)
 from ._needed_judgments import (
     Forecast as Forecast,
     Outcome as Outcome,
     forecast as forecast,
+    foresee as foresee,
     outcome as outcome,
     outcome_of as outcome_of,
 )
 from ._verdicts import (
     Assessor as Assessor,
+    Verdict as Verdict,
     assessors as assessors,
-    cannot_say as cannot_say,
     judge as judge,
     look as look,
+    say as say,
     scale as scale,
-    skip as skip,
-    take_back as take_back,
+    sentence as sentence,
+    sheet as sheet,
+    take_in as take_in,
 )
-from ._width_curve import foresee as foresee

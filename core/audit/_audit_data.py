@@ -1,22 +1,41 @@
-"""All data behind an audited leaderboard, collected from a project or read from a file in a bundle."""
+"""The data behind an audited leaderboard, estimated gains, and the drawing of batches."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..bank import find_grader
-from ..labels import Basis, Policy, basis, graded_pairs, labels
-from ..measures.audit import Array, Weights, linear_measure
-from ..store import Project
+from ..errors import InputError
+from ..labels import Basis, Policy, basis, graded_pairs, label_qrels
+from ..measures.audit import (
+    FLOOR,
+    Array,
+    Batch as JudgedBatch,
+    Corrected,
+    Flags,
+    Pool,
+    Weights,
+    chances,
+    correct,
+    draw as drawn_of,
+    expected_spread,
+    importance,
+    linear_measure,
+    planned_chances,
+    pool_of,
+    predict_batches,
+)
+from ..records import Qrels, judgments
+from ..store import Project, as_name, log, stage
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
-from ._audit_records import LAST_SAID, Audit, Goal, batches
+from ._audit_records import LAST_SAID, Audit, Batch, Goal, batches
 
-Values = NDArray[np.float64]
+Values = Array
 """A value for each passage; NaN if missing, which is not 0."""
 
 
@@ -40,8 +59,8 @@ class Drawn:
     size: int
     chances: Array
     sizes: Array
-    drawn: NDArray[np.bool_]
-    doubled: NDArray[np.bool_]
+    drawn: Flags
+    doubled: Flags
     known: Values
     first: Values
     second: Values
@@ -135,12 +154,12 @@ def _gather(project: Project, audit: Audit) -> Facts:
         seed=audit.seed,
         ranks=ranks,
         weights=weights,
-        labels=labels_of(project, audit, audit.graders[0], column),
+        labels=labels_of(project, audit, audit.graders[0], weights.items),
         top_rating=base.grader.spec.max_rating,
         min_rating=base.min_rating,
         min_judgment=audit.policy.min_judgment,
         top_judgment=audit.highest,
-        columns=columns_of(project, audit, audit.graders, column),
+        columns=columns_of(project, audit, audit.graders, weights.items),
         batches=_drawn(project, audit, column),
     )
 
@@ -151,35 +170,34 @@ def basis_of(project: Project, audit: Audit, grader: str) -> Basis:
     return basis(project, replace(audit.policy, grader=grader, rating=rating))
 
 
-def labels_of(project: Project, audit: Audit, grader: str, column: Mapping[tuple[str, str], int]) -> Values:
+def values_of(qrels: Qrels, items: Iterable[tuple[str, str]]) -> Values:
+    """Return the values of passages; NaN if missing."""
+    return np.array([float(qrels.get(query, {}).get(passage, np.nan)) for query, passage in items])
+
+
+def labels_of(project: Project, audit: Audit, grader: str, items: Iterable[tuple[str, str]]) -> Values:
     """Return the labels of a grader for the passages of an audit; NaN if missing."""
-    table = labels(project, basis_of(project, audit, grader)).dropna(subset=["label"])
-    found = np.full(len(column), np.nan)
-    for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"].astype(int), strict=True):
-        if (at := column.get((query, passage))) is not None:
-            found[at] = label
-    return found
+    return values_of(label_qrels(project, basis_of(project, audit, grader)), items)
 
 
 def columns_of(
-    project: Project, audit: Audit, graders: Sequence[str], column: Mapping[tuple[str, str], int]
+    project: Project, audit: Audit, graders: Sequence[str], items: Sequence[tuple[str, str]]
 ) -> dict[str, Values]:
     """Return, for each grader, its label, mean rating, mean squared rating and number of answered questions."""
     found: dict[str, Values] = {}
     for fingerprint in graders:
         name = find_grader(project, fingerprint).spec.name
         base = basis_of(project, audit, fingerprint)
-        mean, square, answered = (np.full(len(column), np.nan) for _ in range(3))
-        for query, passage, *numbers in project.rows(
+        rows = project.rows(
             "SELECT query_id, passage_id, avg(rating), avg(rating * rating),"
             f" count(*) FILTER (rating >= {base.min_rating:d}) FROM ({graded_pairs(base)})"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE rating IS NOT NULL AND weight > 0 GROUP BY ALL",
             base.parameters,
-        ):
-            if (at := column.get((query, passage))) is not None:
-                mean[at], square[at], answered[at] = numbers
-        found[f"label by {name}"] = labels_of(project, audit, fingerprint, column)
+        )
+        numbers = {(query, passage): values for query, passage, *values in rows}
+        mean, square, answered = np.array([numbers.get(item, [None] * 3) for item in items], float).reshape(-1, 3).T
+        found[f"label by {name}"] = labels_of(project, audit, fingerprint, items)
         found |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
         found[f"answered by {name}"] = answered
     return found
@@ -226,3 +244,175 @@ def _drawn(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
         )
     )
     return [replace(found[key], looked=looked.get(key, 0)) for key in sorted(found, key=lambda one: kept[one].number)]
+
+
+PLANNED = 50
+"""Minimum number of batches for which shares are planned, independently of the number of looks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimation:
+    """The audited gains of passages, with their inputs.
+
+    Args:
+        batches: the finished batches.
+        planned: chances of the batches as planned before the first batch; they determine the shares of batches.
+        gains: gains of the judged passages; NaN for other passages.
+        predicted: predictions from graders or ranks.
+        corrected: estimates from gains and predictions.
+    """
+
+    facts: Facts
+    pool: Pool
+    batches: Sequence[JudgedBatch]
+    planned: Array
+    gains: Array
+    predicted: Array
+    corrected: Corrected
+
+
+def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
+    """Estimate the gain of every passage from finished batches; None without finished batches.
+
+    Args:
+        machine: whether to predict judgments also from graders; otherwise only from ranks and other judgments. The
+            estimates are unbiased in both cases.
+    """
+    done = [batch for batch in facts.batches if batch.done]
+    if not done:
+        return None
+    first = facts.batches[0]
+    pool = pool_of(facts.weights, facts.columns if machine else {})
+    # Shares are fixed before anything is drawn, so that they do not depend on the outcome.
+    size = float(first.size)
+    planned = planned_chances(first.sizes, [size] * max(facts.looks, len(done), PLANNED), known=~np.isnan(first.known))
+    judged = [
+        JudgedBatch(batch.chances, batch.drawn, batch.drawn & ~np.isnan(batch.first), ~np.isnan(batch.known))
+        for batch in done
+    ]
+    gains = facts.gains(facts.judged)
+    predicted = predict_batches(pool, judged, planned, gains)
+    return Estimation(facts, pool, judged, planned, gains, predicted, correct(judged, planned, gains, predicted))
+
+
+DRAW = "draw audit batch"
+
+
+def weighed(facts: Facts) -> Array:
+    """Return the importance of each passage for the goal: for the difference of a pair, for all differences, or for all
+    scores.
+
+    Returns:
+        Shape (N,), at least 0.
+    """
+    goal: Goal = facts.goal
+    rows = facts.weights.w
+    if goal.aim == "pair":
+        rows = rows[[facts.weights.systems.index(str(goal.first)), facts.weights.systems.index(str(goal.second))]]
+    return importance(rows, "differences" if goal.aim in ("best", "pair") else "scores")
+
+
+def draw(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
+    """Draw the next batch. Each passage is drawn independently, so the number of drawn passages varies around the size.
+
+    Existing judgments of the source count unchanged, and their passages are not drawn.
+
+    Args:
+        size: expected number of drawn passages; None for the planned number.
+        doubled: share of the drawn passages that a second person also judges, to measure agreement.
+
+    Raises:
+        InputError: the audit has ended, the previous batch is open, no passages are left to draw, or a number is out
+            of range.
+    """
+    before = batches(project, audit)
+    if audit.ended:
+        raise InputError("audit-ended", f"The audit '{audit.name}' has ended.", "Plan another audit.")
+    if before and not before[-1].done:
+        raise InputError(
+            "batch-still-open",
+            f"Batch {before[-1].number} has unjudged passages: {before[-1].open:,}.",
+            "Judge them, or end the batch with exam audit end-batch.",
+        )
+    size = size or audit.batch_size
+    if size < 1 or not 0 <= doubled <= 1:
+        raise InputError(
+            "batch-size-out-of-range",
+            f"Size {size} or share of second judgments {doubled} is out of range.",
+            "Use a size from 1 and a share from 0 to 1.",
+        )
+    facts = gather(project, audit)
+    items = facts.weights.items
+    known = values_of(judgments(project, audit.source), items)
+    if not np.isnan(known).any():
+        raise InputError(
+            "everything-judged",
+            "No passages left to draw: every passage that affects a score is judged.",
+            "End the audit. The official leaderboard of these judgments needs no correction.",
+        )
+    number = len(before) + 1
+    sizes, how = _sizes(facts)
+    eligible = np.isnan(known)
+    chance = np.where(eligible, chances(sizes, float(size), FLOOR, eligible), 1.0)
+    drawn = drawn_of(chance, str(audit.seed), number, items) & eligible
+    twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
+    told = {
+        **how,
+        "measure": measure_of(audit).title,
+        "floor": FLOOR,
+        "expected": round(float(chance[eligible].sum()), 6),
+    }
+    with project.transaction(act="plan audits", author=author) as cursor:
+        if cursor.execute("SELECT count(*) FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall() != [
+            (len(before),)
+        ]:
+            raise InputError(
+                "batch-drawn-meanwhile",
+                "Another person has just drawn a batch.",
+                "See the new batch before you draw another one.",
+            )
+        key = cursor.execute(
+            "INSERT INTO audit_batches VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            " RETURNING batch_key",
+            [audit.key, number, size, audit.seed, json.dumps(told), as_name(author)],
+        ).fetchall()[0][0]
+        columns: dict[str, Any] = {
+            "query_id": [query for query, _ in items],
+            "passage_id": [passage for _, passage in items],
+            "chance": chance,
+            "size": np.where(eligible, sizes, 0.0),
+            "drawn": drawn,
+            "doubled": twice,
+            "known": [None if np.isnan(value) else int(value) for value in known],
+        }
+        types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "chance": "DOUBLE", "size": "DOUBLE",
+                 "drawn": "BOOLEAN", "doubled": "BOOLEAN", "known": "INTEGER"}  # fmt: skip
+        stage(cursor, "new_chances", columns, types)
+        cursor.execute(
+            "INSERT INTO audit_chances SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
+            " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+            " ORDER BY query_id, passage_id",
+            [key],
+        )
+        log(
+            cursor,
+            author,
+            DRAW,
+            audit=audit.name,
+            batch=number,
+            passages=int(drawn.sum()),
+            known=int((~eligible).sum()),
+        )
+    return batches(project, audit)[-1]
+
+
+def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
+    """Return the sizes to which chances are proportional, and a record of how they were computed.
+
+    The first batch has no residuals, so its sizes depend on importance only.
+    """
+    found = estimation(facts)
+    if found is None:
+        return weighed(facts), {"spread": "alike"}
+    spread = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
+    return weighed(facts) * spread, {"spread": "learnt from the batches before"}

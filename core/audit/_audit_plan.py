@@ -12,11 +12,11 @@ import numpy as np
 from ..bank import find_grader, without_answered_by_topic
 from ..errors import InputError
 from ..formats import LARGEST
-from ..labels import Policy, basis, label_qrels
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
 from ..records import SCALE, check_new, check_runs, judged_values, run_names
 from ..store import Project, as_name, log
-from ._audit_records import Audit, Goal, batches, find_audit
+from ._audit_records import Audit, Goal, batches, check, find_audit
 
 BATCH_SIZE, LOOKS = 100, 4
 """Default number of passages per batch, and default number of batches."""
@@ -46,7 +46,7 @@ def design(
     name: str,
     measure: str,
     goal: Goal,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     *,
     runs: Sequence[str] = (),
     graders: Sequence[str] = (),
@@ -66,7 +66,7 @@ def design(
     Args:
         name: name of the audit.
         measure: P@k, mean judgment@k (DCG weights; DCG@k is an alias), or RBP(p=0.8)@k.
-        policy: policy of the grader's leaderboard; None for the default policy.
+        policy: policy of the grader's leaderboard.
         runs: the systems; empty for all.
         graders: graders whose ratings predict judgments, in addition to the policy's grader.
         source: source that gets the judgments; its existing judgments are known. None for `audit: NAME`.
@@ -83,12 +83,11 @@ def design(
     if not (name := as_name(name)):
         raise InputError("empty-name", "The name of the audit is empty.", "Give the audit a name.")
     linear = linear_measure(measure)
-    given = policy or Policy()
-    base = basis(project, replace(given, overrides=False))
+    base = basis(project, replace(policy, overrides=False))
     resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
     further = [find_grader(project, one).spec.fingerprint for one in graders]
     chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
-    _check_runs(goal, chosen)
+    check_goal(goal, chosen)
     queries = without_answered_by_topic(project, label_qrels(project, base))
     if not queries:
         raise InputError(
@@ -97,29 +96,39 @@ def design(
     batch_size, looks = in_batches(goal, batch_size, looks)
     kept = source or f"audit: {name}"
     highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
-    if not 1 <= highest <= LARGEST:
-        raise InputError(
-            "judgment-out-of-range",
-            f"Highest judgment {highest} is out of range.",
-            f"Use a number from 1 to {LARGEST:,}.",
-        )
-    if not 0 < alpha < 1:
-        raise InputError(
-            "level-out-of-range",
-            f"Alpha {alpha} is not between 0 and 1.",
-            "Use 0.05 for a 5% risk of a wrong conclusion.",
-        )
-    if looks < 1 or batch_size < 1:
-        raise InputError(
-            "batch-size-out-of-range",
-            f"Cannot plan {looks} batches of {batch_size} passages.",
-            "Use at least 1 batch and 1 passage per batch.",
-        )
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
-    if not 0 <= seed <= LARGEST_SEED:
-        raise InputError(
-            "seed-out-of-range", f"Seed {seed} is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
-        )
+    check(
+        (
+            not 1 <= highest <= LARGEST,
+            InputError(
+                "judgment-out-of-range",
+                f"Highest judgment {highest} is out of range.",
+                f"Use a number from 1 to {LARGEST:,}.",
+            ),
+        ),
+        (
+            not 0 < alpha < 1,
+            InputError(
+                "level-out-of-range",
+                f"Alpha {alpha} is not between 0 and 1.",
+                "Use 0.05 for a 5% risk of a wrong conclusion.",
+            ),
+        ),
+        (
+            looks < 1 or batch_size < 1,
+            InputError(
+                "batch-size-out-of-range",
+                f"Cannot plan {looks} batches of {batch_size} passages.",
+                "Use at least 1 batch and 1 passage per batch.",
+            ),
+        ),
+        (
+            not 0 <= seed <= LARGEST_SEED,
+            InputError(
+                "seed-out-of-range", f"Seed {seed} is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}."
+            ),
+        ),
+    )
     with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
             raise InputError("name-taken", f"An audit named '{name}' already exists.", "Choose another name.")
@@ -157,22 +166,32 @@ def design(
     return find_audit(project, name)
 
 
-def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
-    if not chosen:
-        raise InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")
-    if goal.aim in ("best", "pair") and len(chosen) < 2:
-        raise InputError(
-            "single-system",
-            "A comparison needs at least two systems.",
-            "Name two runs or more, or choose another goal.",
-        )
-    for run in (goal.first, goal.second):
-        if run is not None and run not in chosen:
-            raise InputError(
-                "goal-run-not-audited",
-                f"Run '{run}' of the goal is not part of the audit.",
-                f"Add --run {run}.",
+def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
+    """Refuse systems that do not fit a goal.
+
+    Raises:
+        InputError: no systems, a single one for a comparison, or not those that the goal names.
+    """
+    check(
+        (not chosen, InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")),
+        (
+            goal.aim in ("best", "pair") and len(chosen) < 2,
+            InputError(
+                "single-system",
+                "A comparison needs at least two systems.",
+                "Name two runs or more, or choose another goal.",
+            ),
+        ),
+        *(
+            (
+                run is not None and run not in chosen,
+                InputError(
+                    "goal-run-not-audited", f"Run '{run}' of the goal is not part of the audit.", f"Add --run {run}."
+                ),
             )
+            for run in (goal.first, goal.second)
+        ),
+    )
 
 
 def end_batch(project: Project, audit: Audit, author: str) -> None:

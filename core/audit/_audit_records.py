@@ -19,6 +19,20 @@ within a half-width. `budget`: get results from a given number of judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
+def check(*rules: tuple[bool, InputError]) -> None:
+    """Refuse input that breaks a rule.
+
+    Args:
+        rules: whether the input breaks it, and the error.
+
+    Raises:
+        InputError: the first broken rule.
+    """
+    for is_broken, error in rules:
+        if is_broken:
+            raise error
+
+
 @dataclass(frozen=True)
 class Goal:
     """The goal of an audit.
@@ -41,28 +55,37 @@ class Goal:
 
     def __post_init__(self) -> None:
         needs = {"best": (), "pair": ("first", "second"), "width": ("half_width",), "budget": ("budget",)}
-        if self.aim not in needs:
-            raise InputError(
-                "unknown-audit-goal", f"Unknown audit goal '{self.aim}'.", f"Available: {', '.join(AIMS)}."
-            )
-        if any(getattr(self, name) is None for name in needs[self.aim]):
-            raise InputError(
-                "incomplete-goal", f"The goal '{self.aim}' is incomplete.", f"Give {' and '.join(needs[self.aim])}."
-            )
-        if self.aim == "pair" and self.first == self.second:
-            raise InputError(
-                "system-compared-with-itself",
-                f"The goal compares '{self.first}' with itself.",
-                "Name two different systems.",
-            )
-        if self.half_width is not None and not 0 < self.half_width < float("inf"):
-            raise InputError(
-                "width-out-of-range", f"Half width {self.half_width} is out of range.", "Use a number above 0."
-            )
-        if self.budget is not None and self.budget < 1:
-            raise InputError(
-                "budget-out-of-range", f"Budget {self.budget} is out of range.", "Use a number of judgments from 1."
-            )
+        given = needs.get(self.aim, ())
+        check(
+            (
+                self.aim not in needs,
+                InputError("unknown-audit-goal", f"Unknown audit goal '{self.aim}'.", f"Available: {', '.join(AIMS)}."),
+            ),
+            (
+                any(getattr(self, name) is None for name in given),
+                InputError("incomplete-goal", f"The goal '{self.aim}' is incomplete.", f"Give {' and '.join(given)}."),
+            ),
+            (
+                self.aim == "pair" and self.first == self.second,
+                InputError(
+                    "system-compared-with-itself",
+                    f"The goal compares '{self.first}' with itself.",
+                    "Name two different systems.",
+                ),
+            ),
+            (
+                self.half_width is not None and not 0 < self.half_width < float("inf"),
+                InputError(
+                    "width-out-of-range", f"Half width {self.half_width} is out of range.", "Use a number above 0."
+                ),
+            ),
+            (
+                self.budget is not None and self.budget < 1,
+                InputError(
+                    "budget-out-of-range", f"Budget {self.budget} is out of range.", "Use a number of judgments from 1."
+                ),
+            ),
+        )
 
     @property
     def says(self) -> str:

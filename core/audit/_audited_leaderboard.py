@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,27 +13,209 @@ from ..measures.audit import (
     Array,
     Comparisons,
     Estimates,
+    Quality,
+    Rate,
     Variance,
     alike,
+    best,
+    better,
     compare,
     composite,
     estimates,
     group_bias,
     kendall_bounds,
+    known_or_none,
+    level_at,
     linear_measure,
     machine_bias,
     missing_bounds,
+    precise,
+    simultaneous,
     true_correlation,
 )
 from ..store import Project
 from ..text import first_few
-from ._audit_data import Facts, gather
-from ._audit_records import Audit
-from ._audit_rows import AuditedSystem, Difference, Favour
-from ._calibration import LabelQuality, Share, label_quality
-from ._circularity import circularity
-from ._conclusions import Statement, statement_of
-from ._passage_gains import Estimation, estimation
+from ._audit_data import Estimation, Facts, estimation, gather
+from ._audit_records import Aim, Audit
+from ._calibration import label_quality
+from ._grader_cards import circularity
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedSystem:
+    """A row of the audited leaderboard.
+
+    Args:
+        rank, machine_rank: ranks by the audited score and by the grader's score, from 1, equal for equal scores.
+        audited: the unbiased score from the judgments. It is None before a batch is done, like the fields that depend
+            on it.
+        error, low, high: standard error and interval of the audited score by itself; None if the error is unknown,
+            because no judged passage affects the score.
+        worst_low, worst_high: the interval for the worst possible values of passages that people could not judge; None
+            without such passages.
+        machine: the score by the grader's labels.
+        bias, bias_low, bias_high: the grader's score minus the audited score, with its interval. The interval is None
+            if the audited score has no interval.
+        order: rank from 1 by the scores of `measures.audit.composite`, which have no intervals.
+    """
+
+    run: str
+    rank: int | None = None
+    audited: float | None = None
+    error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    worst_low: float | None = None
+    worst_high: float | None = None
+    machine: float
+    machine_rank: int
+    bias: float | None = None
+    bias_low: float | None = None
+    bias_high: float | None = None
+    order: int | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two systems compared from the same sample.
+
+    Args:
+        value: score of the first system minus score of the second.
+        low, high: interval of the difference by itself.
+        p, adjusted: two-sided p value of no difference, and p after Holm's correction over all pairs of systems. These
+            and the interval are None if no judged passage distinguishes the two.
+    """
+
+    first: str
+    second: str
+    value: float
+    low: float | None
+    high: float | None
+    p: float | None
+    adjusted: float | None
+
+
+@dataclass(frozen=True)
+class Favour:
+    """The bias of the grader towards systems that use its own model family, or the model family of the questions.
+
+    Args:
+        runs: these systems.
+        value: the mean bias of these systems minus the mean bias of other systems, with its interval. The interval is
+            None if the error is unknown.
+    """
+
+    runs: tuple[str, ...]
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def says(self) -> str:
+        """The finding as a sentence."""
+        kin = f"Systems with the same model family as the grader or the questions: {first_few(self.runs)}."
+        if self.low is None or self.high is None:
+            return f"{kin} No judgments show yet if their scores are too high."
+        interval = f"{self.value:+z.4f} [{self.low:+z.4f}, {self.high:+z.4f}]"
+        if self.low > 0:
+            return f"{kin} The grader favours these systems: {interval}."
+        if self.high < 0:
+            return f"{kin} The grader scores these systems too low: {interval}."
+        return f"{kin} The grader's bias is not significant: {interval}."
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The conclusion of an audit on its goal.
+
+    Args:
+        holds: whether the conclusion can be drawn; None before a batch is done.
+        says: the conclusion, or the progress towards it, as a sentence.
+        look, looks: number of this look, and number of planned looks.
+        level: the error that this look may spend; None if no look is left. If people look after every batch and stop at
+            a conclusion, it is wrong in at most a share alpha of audits.
+        may_stop: whether judging can stop.
+    """
+
+    holds: bool | None
+    says: str
+    look: int
+    looks: int
+    level: float | None
+    may_stop: bool
+
+
+def statement_of(facts: Facts, found: Estimation | None) -> Statement:
+    """Return the conclusion of an audit after its finished batches. It is about exactly the queries of the audit.
+
+    Args:
+        found: the estimated gains; None before a batch is done.
+    """
+    if found is None:
+        return Statement(None, "No batch is finished yet.", 0, facts.looks, None, False)
+    look = len(found.batches)
+    if facts.goal.aim == "budget":
+        budget = facts.goal.budget or 0
+        says = f"Judged: {found.corrected.judged:,} of about {budget:,}."
+        # The number drawn is random, but the number requested is not.
+        asked = sum(batch.size for batch in facts.batches if batch.done)
+        spent = asked >= budget or not np.isnan(facts.judged).any()
+        return Statement(spent, says, look, facts.looks, None, spent)
+    if look > facts.looks:
+        says = (
+            f"All {facts.looks:,} planned looks are used. Plan another audit with this source to reuse its judgments."
+        )
+        return Statement(False, says, look, facts.looks, None, True)
+    level = level_at(facts.alpha, facts.looks, look)
+    holds, says = _KINDS[facts.goal.aim](facts, found, level)
+    return Statement(holds, says, look, facts.looks, level, holds)
+
+
+def _best(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+    names = facts.weights.systems
+    told = best(facts.weights.w, found.corrected, level)
+    scores = facts.weights.w @ found.corrected.gains
+    left = sorted(told.systems, key=lambda at: -scores[at])
+    if told.holds:
+        return True, f"The best of {len(names):,} systems is {names[left[0]]}."
+    return False, f"{names[left[0]]} leads. Possibly as good: {first_few([names[at] for at in left[1:]])}."
+
+
+def _pair(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+    names = facts.weights.systems
+    one, other = names.index(str(facts.goal.first)), names.index(str(facts.goal.second))
+    told = better(facts.weights.w, found.corrected, one, other, level)
+    value = float(estimates(facts.weights.w[one] - facts.weights.w[other], found.corrected).value[0])
+    first, second = (names[one], names[other]) if value >= 0 else (names[other], names[one])
+    if told.holds:
+        return True, f"{first} is better than {second}, by {abs(value):.4f}."
+    return False, f"{first} leads {second} by {abs(value):.4f}, but the difference is not significant."
+
+
+def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+    goal = float(facts.goal.half_width or 0.0)
+    told = precise(facts.weights.w, found.corrected, goal, level)
+    halves = simultaneous(facts.weights.w, found.corrected, level).width / 2
+    if np.isnan(halves).any():
+        unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
+        return False, (
+            f"Scores with an interval wider than ±{goal:g}: {len(told.systems):,} of {len(halves):,}."
+            f" Unknown error, because no informative passage was judged: {first_few(unknown)}."
+        )
+    widest = int(np.argmax(halves))
+    if told.holds:
+        return True, f"All scores are within ±{goal:g} (simultaneous intervals). The widest is ±{halves[widest]:.4f}."
+    return False, (
+        f"Scores with an interval wider than ±{goal:g}: {len(told.systems):,} of {len(halves):,}."
+        f" The widest is ±{halves[widest]:.4f}, for {facts.weights.systems[widest]}."
+    )
+
+
+_KINDS: Mapping[Aim, Callable[[Facts, Estimation, float], tuple[bool, str]]] = {
+    "best": _best,
+    "pair": _pair,
+    "width": _width,
+}
 
 
 @dataclass(frozen=True)
@@ -66,8 +248,8 @@ class AuditBoard:
     groups: list[list[str]]
     differences: list[Difference]
     statement: Statement
-    labels: LabelQuality | None
-    correlation: Share | None
+    labels: Quality | None
+    correlation: Rate | None
     kendall: tuple[float, float] | None
     favour: Favour | None
     people: Coefficient | None
@@ -139,10 +321,14 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         "people": _people(facts),
     }  # fmt: skip
     if found is None:
-        order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))
+        ranks = _rank(machine)
+        rows = [
+            AuditedSystem(run=name, machine=float(score), machine_rank=rank)
+            for name, score, rank in zip(names, machine, ranks, strict=True)
+        ]
         return AuditBoard(
             **common,
-            systems=[_unaudited(names[at], machine, at) for at in order],
+            systems=sorted(rows, key=lambda row: (-row.machine, row.run)),
             groups=[],
             differences=[],
             statement=statement_of(facts, None),
@@ -162,7 +348,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     favour = None
     if members.any() and not members.all():
         told = group_bias(w, facts.machine, found.corrected, members, **how)
-        favour = Favour(tuple(kin), float(told.value[0]), _known(told.low[0]), _known(told.high[0]))
+        favour = Favour(tuple(kin), float(told.value[0]), known_or_none(told.low[0]), known_or_none(told.high[0]))
     systems = _systems(found, scores, bias, machine, how)
     return AuditBoard(
         **common,
@@ -171,7 +357,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         differences=_differences(names, compared),
         statement=statement_of(facts, found),
         labels=label_quality(facts, found),
-        correlation=Share.of(true_correlation(machine, w, found.corrected, confidence)) if len(names) > 2 else None,
+        correlation=true_correlation(machine, w, found.corrected, confidence) if len(names) > 2 else None,
         kendall=kendall_bounds(machine, compared, facts.alpha) if len(names) > 1 else None,
         favour=favour,
         batches=len(found.batches),
@@ -180,20 +366,9 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     )
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
 def _rank(values: Array) -> list[int]:
     """Return ranks from 1, best first; equal values have equal ranks."""
     return [1 + int((values > value + 1e-12).sum()) for value in values]
-
-
-def _unaudited(name: str, machine: Array, at: int) -> AuditedSystem:
-    empty: dict[str, Any] = dict.fromkeys(
-        ("rank", "audited", "error", "low", "high", "worst_low", "worst_high", "bias", "bias_low", "bias_high", "order")
-    )
-    return AuditedSystem(run=name, machine=float(machine[at]), machine_rank=_rank(machine)[at], **empty)
 
 
 def _systems(
@@ -212,16 +387,16 @@ def _systems(
             run=name,
             rank=ranks[i],
             audited=float(scores.value[i]),
-            error=_known(scores.error[i]),
-            low=_known(scores.low[i]),
-            high=_known(scores.high[i]),
-            worst_low=None if worst is None else _known(worst[0][i]),
-            worst_high=None if worst is None else _known(worst[1][i]),
+            error=known_or_none(scores.error[i]),
+            low=known_or_none(scores.low[i]),
+            high=known_or_none(scores.high[i]),
+            worst_low=None if worst is None else known_or_none(worst[0][i]),
+            worst_high=None if worst is None else known_or_none(worst[1][i]),
             machine=float(machine[i]),
             machine_rank=machine_ranks[i],
             bias=float(bias.value[i]),
-            bias_low=_known(bias.low[i]),
-            bias_high=_known(bias.high[i]),
+            bias_low=known_or_none(bias.low[i]),
+            bias_high=known_or_none(bias.high[i]),
             order=order[i],
         )
         for i, name in enumerate(names)
@@ -234,7 +409,7 @@ def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference
     # If the error is unknown, p only helps to correct the other pairs, so it is not shown.
     p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
     return [
-        Difference(names[a], names[b], float(value), *map(_known, numbers))
+        Difference(names[a], names[b], float(value), *map(known_or_none, numbers))
         for a, b, value, *numbers in zip(
             compared.first, compared.second, told.value, told.low, told.high, p, adjusted, strict=True
         )

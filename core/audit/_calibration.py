@@ -13,8 +13,9 @@ from ..bank import save_named_grader
 from ..errors import InputError
 from ..labels import basis, graded_pairs
 from ..measures.audit import (
+    Meaning,
     Quality,
-    Rate,
+    Threshold,
     balanced,
     combined_weights,
     cut_points,
@@ -25,79 +26,13 @@ from ..measures.audit import (
 )
 from ..store import Project
 from ..types import MAX_RATING
-from ._audit_data import Facts, Values, gather
+from ._audit_data import Estimation, Facts, Values, estimation, gather
 from ._audit_records import Audit
-from ._passage_gains import Estimation, estimation
 
 LEAST_STEP = 0.005
 """Minimum distance of neighbouring cut points."""
 LOWEST_SHARE = 0.05
 """Share of the pool below the lowest cut point. It can differ if the other cut points leave no room."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """A number with its interval; None if undefined, such as the precision of a label that does not occur."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def of(cls, rate: Rate) -> Share:
-        """Convert a rate of `measures.audit`."""
-        if np.isnan(rate.value):
-            return cls(None, None, None)
-        return cls(float(rate.value), float(rate.low), float(rate.high))
-
-
-@dataclass(frozen=True)
-class LabelQuality:
-    """Accuracy of labels for the whole pool. Labels and judgments are divided into relevant and not relevant.
-
-    Args:
-        precision, recall: the share of passages labelled relevant that people judge relevant, and the share of relevant
-            passages that are labelled relevant.
-        accuracy, kappa: the share of agreement, and Cohen's kappa.
-        prevalence: the share of relevant passages.
-    """
-
-    precision: Share
-    recall: Share
-    accuracy: Share
-    kappa: Share
-    prevalence: Share
-
-    @classmethod
-    def of(cls, found: Quality) -> LabelQuality:
-        """Convert a quality of `measures.audit`."""
-        rates = (found.precision, found.recall, found.accuracy, found.kappa, found.prevalence)
-        return cls(*map(Share.of, rates))
-
-
-@dataclass(frozen=True)
-class LabelMeaning:
-    """People's judgments of the passages with one label.
-
-    Args:
-        passages, judged: number of passages with the label, and of these with a judgment.
-        chances: the probability of each judgment; empty without judged passages.
-        mean: mean judgment; None without judged passages.
-    """
-
-    label: int
-    passages: int
-    judged: int
-    chances: dict[int, Share]
-    mean: float | None
-
-
-@dataclass(frozen=True)
-class MinRating:
-    """Accuracy of the labels at a min rating."""
-
-    rating: int
-    quality: LabelQuality
 
 
 @dataclass(frozen=True)
@@ -116,27 +51,28 @@ class Calibration:
         why_no_cuts: why cut points cannot be fitted, as a sentence; empty if they can.
     """
 
-    quality: LabelQuality
-    meanings: list[LabelMeaning]
+    quality: Quality
+    meanings: list[Meaning]
     min_rating: int
-    min_ratings: list[MinRating]
+    min_ratings: list[Threshold]
     balanced: int | None
     cuts: tuple[float, ...] = ()
     new_cuts: tuple[float, ...] = ()
     why_no_cuts: str = field(default="")
 
 
-def label_quality(facts: Facts, found: Estimation | None) -> LabelQuality | None:
+def label_quality(facts: Facts, found: Estimation | None) -> Quality | None:
     """Return the accuracy of the labels; None before a batch is done, or if no judged passage has a label."""
     sample = _sample(facts, found)
     if sample is None:
         return None
-    return LabelQuality.of(
-        quality(
-            facts.labels, *sample, label_from=facts.min_rating, judgment_from=facts.min_judgment,
-            confidence=1 - facts.alpha,
-        )
-    )  # fmt: skip
+    return quality(
+        facts.labels,
+        *sample,
+        label_from=facts.min_rating,
+        judgment_from=facts.min_judgment,
+        confidence=1 - facts.alpha,
+    )
 
 
 def _sample(facts: Facts, found: Estimation | None) -> tuple[Values, Values, Values] | None:
@@ -168,23 +104,12 @@ def calibration(project: Project, audit: Audit) -> Calibration:
     judged, weight, _ = sample
     # A judgment below 0 is not relevant, as 0 is.
     sample = (np.maximum(judged, 0.0), weight, sample[2])
-    meant = [
-        LabelMeaning(
-            int(one.label),
-            one.passages,
-            one.judged,
-            {int(value): Share.of(rate) for value, rate in one.chances.items()},
-            None if np.isnan(one.mean) else float(one.mean),
-        )
-        for one in meanings(facts.labels, *sample, levels, confidence)
-    ]
+    meant = meanings(facts.labels, *sample, levels, confidence)
     tried = thresholds(facts.labels, *sample, judgment_from=facts.min_judgment, confidence=confidence)
     even = balanced(tried)
     cuts, new_cuts, why = _cuts(project, audit, facts, sample[0], weight)
-    return Calibration(
-        now, meant, facts.min_rating, [MinRating(int(one.label_from), LabelQuality.of(one.quality)) for one in tried],
-        None if even is None else int(even.label_from), cuts, new_cuts, why,
-    )  # fmt: skip
+    balance = None if even is None else even.rating
+    return Calibration(now, meant, facts.min_rating, tried, balance, cuts, new_cuts, why)
 
 
 def _cuts(
@@ -238,9 +163,7 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
 def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
     """Return each passage's highest similarity to a question of its query, as the embedding grader stored it."""
     base = basis(project, audit.policy)
-    column = {item: i for i, item in enumerate(facts.weights.items)}
-    found = np.full(len(column), np.nan)
-    for query, passage, cosine in project.rows(
+    rows = project.rows(
         f"SELECT query_id, passage_id, max(try_cast(g.raw AS DOUBLE)) FROM ({graded_pairs(base)}) n"
         " JOIN question_revisions r ON r.question_key = n.question_key AND r.version = (SELECT max(version) FROM"
         "  question_revisions o WHERE o.question_key = n.question_key AND o.version <= $version)"
@@ -248,10 +171,9 @@ def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
         " g.grader_key = $grader AND g.question_text_key = r.text_key AND g.passage_text_key = p.text_key"
         " WHERE n.weight > 0 GROUP BY ALL",
         base.parameters,
-    ):
-        if cosine is not None and (at := column.get((query, passage))) is not None:
-            found[at] = cosine
-    return found
+    )
+    known = {(query, passage): cosine for query, passage, cosine in rows}
+    return np.array([known.get(item) for item in facts.weights.items], float)
 
 
 def accept_cut_points(project: Project, audit: Audit, name: str, author: str) -> tuple[float, ...]:

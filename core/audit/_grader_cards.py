@@ -1,30 +1,267 @@
-"""Cards of graders: what an audit, its jobs, the drift watch and the robustness probe show about one grader."""
+"""Graders by an audit: roles of models, the choice of a grader, and cards."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from ..bank import StoredGrader, drift, flip_rates, latest_version
-from ..labels import Policy
+from ..bank import StoredGrader, drift, flip_rates, graders, latest_version
+from ..errors import InputError
+from ..labels import DEFAULT_POLICY, Policy, basis
 from ..measures.audit import (
-    Rate,
     clustered,
     combined_weights,
+    compare_graders,
     cross_fitted,
     kappas,
+    known_or_none,
     relevant_shares,
     shares as shares_of_batches,
 )
-from ..store import Project, log
-from ._audit_data import gather, labels_of
+from ..records import run_names, stated_families
+from ..store import Project, as_act, log
+from ..text import first_few
+from ._audit_data import basis_of, columns_of, estimation, gather, labels_of
 from ._audit_records import Audit, audits, batches
-from ._passage_gains import estimation
+
+_STEMS = (
+    ("flan", "flan-t5"), ("t5", "t5"), ("gpt", "gpt"), ("chatgpt", "gpt"), ("davinci", "gpt"), ("claude", "claude"),
+    ("llama", "llama"), ("mistral", "mistral"), ("mixtral", "mistral"), ("gemma", "gemma"), ("gemini", "gemini"),
+    ("qwen", "qwen"), ("deepseek", "deepseek"), ("phi", "phi"), ("command", "command"), ("minilm", "minilm"),
+)  # fmt: skip
+"""Beginnings of model names, or of their parts between separators, each with its family."""
+
+_O_SERIES = re.compile(r"o[1-9]")
+
+
+def family_of(model: str) -> str:
+    """Return the family of a model by its name, such as "gpt" for openai/gpt-4o-mini.
+
+    For an unknown family, return the name without maker and size.
+
+    Args:
+        model: name of the model in a grader or a draft.
+    """
+    name = model.strip().lower().rpartition("/")[2].partition("@")[0]
+    words = [word for word in re.split(r"[-_.: ]+", name) if word]
+    for word in words:
+        for stem, family in _STEMS:
+            if word.startswith(stem):
+                return family
+        if _O_SERIES.fullmatch(word):
+            return "gpt"
+    return "-".join(word for word in words if not any(sign.isdigit() for sign in word)) or name
+
+
+@dataclass(frozen=True)
+class Role:
+    """A part of the evaluation and the model families behind it.
+
+    Args:
+        name: name of the run or the grader; empty for the questions.
+        models: names of the models in the data of the project.
+        families: the families that a person stated, or else the families of `models`; None if unknown.
+        stated: whether a person stated the families.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    families: tuple[str, ...] | None
+    stated: bool
+
+    @property
+    def says(self) -> str:
+        """The families as a phrase."""
+        if self.families is None:
+            return "not stated"
+        return ", ".join(self.families) or "no model"
+
+
+@dataclass(frozen=True)
+class Circularity:
+    """The roles of models in an evaluation.
+
+    Args:
+        questions, grader: the models behind the questions, and behind the grader; the grader's name is empty without
+            grades.
+        runs: the models of each system.
+        kin: the systems that use a model family of the grader or of the questions.
+        warnings: sentences about model families with two roles; empty without such families.
+    """
+
+    questions: Role
+    grader: Role
+    runs: list[Role]
+    kin: tuple[str, ...]
+    warnings: list[str]
+
+    @property
+    def says(self) -> str:
+        """The roles as one or two sentences."""
+        unstated = sum(run.families is None for run in self.runs)
+        rest = f" Systems without stated models: {unstated:,} of {len(self.runs):,}." if unstated else ""
+        return f"Models of questions: {self.questions.says}. Models of the grader: {self.grader.says}.{rest}"
+
+
+@as_act("see boards")
+def circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequence[str] = ()) -> Circularity:
+    """Return the roles of models on the grader's leaderboard.
+
+    Args:
+        policy: names the grader.
+        runs: the systems; empty for all.
+
+    Raises:
+        InputError: the grader is unknown.
+    """
+    grader = _grader_role(project, policy) if graders(project) else Role("", (), None, False)
+    questions = _questions_role(project)
+    stated = stated_families(project, "run")
+    roles = [Role(run, (), stated.get(run), run in stated) for run in runs or run_names(project)]
+    families = {*(grader.families or ()), *(questions.families or ())}
+    kin = tuple(role.name for role in roles if families.intersection(role.families or ()))
+    return Circularity(questions, grader, roles, kin, _warnings(questions, grader, roles))
+
+
+def _grader_role(project: Project, policy: Policy) -> Role:
+    spec = basis(project, policy).grader.spec
+    named = stated_families(project, "grader").get(spec.fingerprint)
+    return Role(spec.name, (spec.model,), named if named is not None else (family_of(spec.model),), named is not None)
+
+
+def _questions_role(project: Project) -> Role:
+    models = tuple(
+        model
+        for (model,) in project.rows(
+            "SELECT model FROM generations WHERE generation_key IN (SELECT generation_key FROM proposals WHERE state ="
+            " 'accepted') GROUP BY model ORDER BY min(generation_key)"
+        )
+    )
+    stated = stated_families(project, "questions").get("")
+    if stated is None and models:
+        return Role("", models, tuple(dict.fromkeys(map(family_of, models))), False)
+    return Role("", models, stated, stated is not None)
+
+
+def _warnings(questions: Role, grader: Role, runs: Sequence[Role]) -> list[str]:
+    found = []
+    wrote, graded = set(questions.families or ()), set(grader.families or ())
+    if both := sorted(wrote & graded):
+        found.append(f"{' and '.join(both)} wrote questions and also graded passages against them.")
+    for role, families in (("graded the passages", graded), ("wrote the questions", wrote)):
+        for family in sorted(families):
+            using = [run.name for run in runs if family in (run.families or ())]
+            if using:
+                found.append(f"{family} {role}, and is also used by {first_few(using)}.")
+    return found
+
+
+@dataclass(frozen=True)
+class ScoredGrader:
+    """A grader, scored by an audit.
+
+    Args:
+        labelled: share of the audit's passages that have a label of the grader.
+        correlation: Pearson's correlation of its leaderboard with the audited leaderboard.
+        kept: whether no other grader is significantly better.
+        behind, low, high: correlation of the chosen grader minus this one, with the interval; None if unknown.
+    """
+
+    grader: str
+    fingerprint: str
+    labelled: float
+    correlation: float
+    kept: bool
+    behind: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class GraderChoice:
+    """The graders with a leaderboard that is not constant, by falling correlation, and the one to choose."""
+
+    audit: str
+    measure: str
+    confidence: float
+    judged: int
+    chosen: str
+    graders: list[ScoredGrader]
+
+    @property
+    def says(self) -> str:
+        """The result in two sentences."""
+        kept = [one.grader for one in self.graders if one.kept]
+        if len(self.graders) == 1:
+            return f"Only {self.chosen} has labels. Grade the pool with another grader, or import labels, to compare."
+        if len(kept) == 1:
+            return f"Choose {self.chosen}. It is better than every other grader."
+        return f"Choose {self.chosen}. Graders that are not separated from the best: {', '.join(kept)}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the choice as plain values, as `--json` prints it."""
+        return asdict(self)
+
+
+def choose_grader(project: Project, audit: Audit) -> GraderChoice:
+    """Compare all graders of the project by the judgments of one audit; see `compare_graders`.
+
+    Each grader has the audit's label rule, bank version and min rating on its own scale. Judgments are predicted from
+    all graders, so that the audited scores favour none of them. A passage without a label has the gain 0.
+
+    Raises:
+        InputError: no batch is finished, or fewer than 3 systems differ.
+    """
+    return project.cached(("graders by audit", audit.key), lambda: _choose(project, audit))
+
+
+def _choose(project: Project, audit: Audit) -> GraderChoice:
+    facts = gather(project, audit)
+    w, kept, machines = facts.weights.w, [], []
+    for one in graders(project):
+        values = labels_of(project, audit, one.spec.fingerprint, facts.weights.items)
+        least = basis_of(project, audit, one.spec.fingerprint).min_rating
+        own = replace(facts, labels=values, top_rating=one.spec.max_rating, min_rating=least)
+        scores = w @ own.machine
+        # No correlation is defined for a constant leaderboard, such as that of a grader without labels here.
+        if scores.std() > 1e-12:
+            kept.append((one.spec, float((~np.isnan(values)).mean())))
+            machines.append(scores)
+    prints = [spec.fingerprint for spec, _ in kept]
+    found = estimation(replace(facts, columns=columns_of(project, audit, prints, facts.weights.items)))
+    if found is None:
+        raise InputError(
+            "audit-without-batch",
+            f"Audit '{audit.name}' has no judged batch yet.",
+            "Draw a batch and judge it: exam audit draw",
+        )
+    if len(w) < 3 or not kept or (w @ found.corrected.gains).std() <= 1e-12:
+        raise InputError(
+            "too-few-systems",
+            "A choice of a grader needs 3 systems with different scores.",
+            "Judge more passages, or audit more systems.",
+        )
+    compared = compare_graders(w, np.array(machines), found.corrected, facts.alpha)
+    rows = [
+        ScoredGrader(
+            spec.name,
+            spec.fingerprint,
+            share,
+            float(compared.value[i]),
+            bool(compared.kept[i]),
+            *(known_or_none(one[i]) for one in (compared.behind.value, compared.behind.low, compared.behind.high)),
+        )
+        for i, (spec, share) in enumerate(kept)
+    ]
+    rows.sort(key=lambda row: (-row.correlation, row.grader))
+    chosen = kept[compared.chosen][0].name
+    return GraderChoice(audit.name, audit.measure_title, 1 - facts.alpha, found.corrected.judged, chosen, rows)
 
 
 @dataclass(frozen=True)
@@ -52,17 +289,14 @@ class GraderCard:
             blind = "Calibrated with blind judgments" if agreement["blind"] else "Not calibrated: labels were revealed"
             kappa = agreement["kappa"]
             value = "undefined" if kappa["value"] is None else f"{kappa['value']:z.2f}"
-            said = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{_range(kappa)}."
+            interval = "" if kappa["low"] is None else f" [{kappa['low']:z.2f}, {kappa['high']:z.2f}]"
+            said = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{interval}."
         changed = f" Stale: {', '.join(self.stale)} changed." if self.stale else ""
         return f"{said} Card of {self.made_at:%Y-%m-%d}.{changed}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as `--json` prints it."""
         return {**vars(self), "says": self.says}
-
-
-def _range(rate: Mapping[str, float | None]) -> str:
-    return "" if rate["low"] is None else f" [{rate['low']:z.2f}, {rate['high']:z.2f}]"
 
 
 def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
@@ -142,8 +376,7 @@ def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
     found = estimation(gather(project, done[-1]))
     assert found is not None
     facts, w = found.facts, found.facts.weights
-    column = {item: i for i, item in enumerate(w.items)}
-    labels = labels_of(project, done[-1], grader.spec.fingerprint, column)
+    labels = labels_of(project, done[-1], grader.spec.fingerprint, w.items)
     weight, _ = combined_weights(found.batches, shares_of_batches(found.planned[: len(found.batches)]))
     judged = np.flatnonzero(~np.isnan(labels) & ~np.isnan(facts.judged) & (weight > 0))
     if not len(judged):
@@ -153,7 +386,7 @@ def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
     predicted = cross_fitted(levels, relevant, own, queries)
 
     def rate(value: Any, at: np.ndarray) -> dict[str, float | int | None]:
-        return _plain(clustered(value, own[at], predicted[at], relevant[at], queries[at])) | {"judged": int(at.sum())}
+        return vars(clustered(value, own[at], predicted[at], relevant[at], queries[at])) | {"judged": int(at.sum())}
 
     return {
         "audit": done[-1].name,
@@ -163,7 +396,3 @@ def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
         "by_label": {str(int(level)): rate(relevant_shares, levels == level) for level in np.unique(levels)},
         "by_system": {run: rate(kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
     }
-
-
-def _plain(rate: Rate) -> dict[str, float | int | None]:
-    return {name: None if np.isnan(value) else value for name, value in vars(rate).items() if name != "error"}

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..bank import without_answered_by_topic
+from ..errors import InputError
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import (
     Array,
     Flags,
@@ -18,14 +21,15 @@ from ..measures.audit import (
     judgments_needed,
     judgments_to_tell,
     level_at,
+    linear_measure,
     residual_spread,
 )
+from ..records import SCALE, check_runs, run_names
 from ..store import Project
-from ._audit_data import Facts, gather
+from ._audit_data import Estimation, Facts, estimation, gather, values_of, weighed
+from ._audit_plan import ALPHA, BATCH_SIZE, LOOKS, check_goal, weights_from
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board
-from ._batch_sampling import weighed
-from ._passage_gains import Estimation, estimation
 
 POINTS = 15
 """Number of points of the curve."""
@@ -76,19 +80,20 @@ class Forecast:
     @property
     def says(self) -> str:
         """The needed judgments, as a sentence."""
-        if self.needed is None:
-            return "The number of judgments that this goal needs is unknown."
+        needed, frame, made = self.needed or 0, f"{self.frame:,} passages", f"Judged so far: {self.made:,}."
         guess = " This forecast rests on labels only. The first batch makes it more reliable." if self.guessed else ""
-        if self.given:
-            enough = self.needed > self.frame
-            these = f"All {self.frame:,} passages" if enough else f"{self.needed:,} of {self.frame:,} passages"
-            fewer = " (fewer than the budget)" if enough else ""
-            return f"To judge: {these}{fewer}. Judged so far: {self.made:,}.{guess}"
-        if self.made >= self.needed:
-            return f"Judged: {self.made:,} of {self.frame:,} passages. The expected need was {self.needed:,}."
-        if self.needed >= self.frame:
-            return f"All {self.frame:,} passages need a judgment.{guess}"
-        return f"About {self.needed:,} of {self.frame:,} passages need a judgment. Judged so far: {self.made:,}.{guess}"
+        cases = (
+            (self.needed is None, "The number of judgments that this goal needs is unknown."),
+            (
+                self.given and needed > self.frame,
+                f"To judge: All {frame} (fewer than the budget). {made}{guess}",
+            ),
+            (self.given, f"To judge: {needed:,} of {frame}. {made}{guess}"),
+            (self.made >= needed, f"Judged: {self.made:,} of {frame}. The expected need was {needed:,}."),
+            (needed >= self.frame, f"All {frame} need a judgment.{guess}"),
+            (True, f"About {needed:,} of {frame} need a judgment. {made}{guess}"),
+        )
+        return next(sentence for applies, sentence in cases if applies)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the forecast as plain values, as `--json` prints it."""
@@ -211,7 +216,8 @@ def _rows(facts: Facts, found: Estimation | None) -> Array:
     """Return the weights of the quantities with intervals: all scores, or the differences that decide the goal."""
     goal, w = facts.goal, facts.weights
     if goal.aim == "pair":
-        return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
+        one, other = (w.systems.index(str(name)) for name in (goal.first, goal.second))
+        return np.asarray(w.w[one] - w.w[other])[None]
     if goal.aim == "best":
         leader = int(np.argmax(_scores(facts, found)))
         return np.delete(w.w[leader] - w.w, leader, axis=0)
@@ -255,3 +261,75 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
     if abs(difference) < 1e-12:
         return None
     return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level_each)
+
+
+def foresee(
+    project: Project,
+    measure: str,
+    goal: Goal,
+    policy: Policy = DEFAULT_POLICY,
+    *,
+    runs: Sequence[str] = (),
+    highest: int = max(SCALE),
+    looks: int = LOOKS,
+    alpha: float = ALPHA,
+) -> Forecast:
+    """Return the forecast of an audit with this plan, without using judgments; nothing is written.
+
+    Existing judgments of a source are ignored. With them, the audit would need fewer judgments.
+
+    Args:
+        measure, goal, policy, runs, highest, looks, alpha: see `audit.design`.
+
+    Raises:
+        InputError: the measure is not linear in gains, a run or grader is unknown, or nothing can be audited.
+    """
+    linear = linear_measure(measure)
+    base = basis(project, replace(policy, overrides=False))
+    chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
+    check_goal(goal, chosen)
+
+    def compute() -> Forecast:
+        labels = label_qrels(project, base)
+        queries = without_answered_by_topic(project, labels)
+        ranks = [
+            (run, query, passage, rank)
+            for run, query, passage, rank in project.rows(
+                "SELECT name, query_id, passage_id, rank FROM rankings JOIN runs USING (run_key)"
+                " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+                " WHERE rank <= ? AND list_contains(?, name) AND list_contains(?, query_id)"
+                " ORDER BY run_key, query_id, rank, passage_id",
+                [linear.cutoff, chosen, queries],
+            )
+        ]
+        if not ranks:
+            raise InputError(
+                "no-labelled-queries",
+                "The runs rank no passages for queries with labels.",
+                "Import runs for these queries, or grade passages first.",
+            )
+        weights = weights_from(ranks, chosen, linear, len(queries))
+        return forecast_of(
+            Facts(
+                name="",
+                measure=linear.name,
+                goal=goal,
+                source="",
+                batch_size=BATCH_SIZE,
+                looks=looks,
+                alpha=alpha,
+                seed=0,
+                ranks=ranks,
+                weights=weights,
+                labels=values_of(labels, weights.items),
+                top_rating=base.grader.spec.max_rating,
+                min_rating=base.min_rating,
+                min_judgment=policy.min_judgment,
+                top_judgment=highest,
+                columns={},
+                batches=[],
+            )
+        )
+
+    key = ("audit foreseen", linear.name, goal, policy, tuple(chosen), highest, looks, alpha)
+    return project.cached(key, compute)

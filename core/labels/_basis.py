@@ -1,15 +1,283 @@
-"""The basis of every score: a policy with resolved names."""
+"""The basis of every score: a policy, its rules and resolved names, and the ratings that count."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
 
-from ..bank import StoredGrader, check_version, find_grader
+import numpy as np
+from numpy.typing import NDArray
+
+from ..bank import StoredGrader, bank_for, check_version, find_grader
 from ..errors import InputError
-from ..store import Project, as_act
-from ._policy import Policy
-from ._rules import label_sql, parse_cuts
+from ..store import Project, as_act, setting
+from ..text import one_line
+from ..types import ANSWERED, MAX_RATING, MAX_WEIGHT, SEPARATOR, Question
+
+MISSING = -1
+"""Value for a pair without a usable grade, and for a passage without a label."""
+
+Ratings = NDArray[np.int8]
+
+HALF = 0.5 + 1e-9
+"""Added to a mean before it is rounded down, because sums of decimal weights can be slightly below an exact half."""
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """The rule that turns the ratings of a passage into its label.
+
+    Args:
+        kind: `max`, `support` (the highest level that at least `support` questions reach) or `mean` (the weighted
+            mean, rounded half up).
+    """
+
+    kind: Literal["max", "support", "mean"]
+    support: int = 1
+
+
+def parse_rule(name: str) -> LabelRule:
+    """Return the label rule with a name: `max`, `support:M` or `mean`.
+
+    Raises:
+        InputError: unknown rule.
+    """
+    if name == "max":
+        return LabelRule("max")
+    if name == "mean":
+        return LabelRule("mean")
+    if found := re.fullmatch(r"support:([1-9]\d*)", name):
+        return LabelRule("support", int(found[1]))
+    raise InputError(
+        "unknown-label-rule", f"Unknown label rule '{name}'.", "Use max, mean or support:M (such as support:2)."
+    )
+
+
+def parse_cuts(name: str) -> tuple[float, ...] | None:
+    """Return the cut points of a rating rule: None for `written`, empty for `expected`, or those of `expected:C1,C2,…`.
+
+    Raises:
+        InputError: unknown rule, or the cut points are not ascending numbers.
+    """
+    if name == "written":
+        return None
+    rule, colon, stated = name.partition(":")
+    try:
+        cuts = tuple(float(cut) for cut in stated.split(",")) if colon else ()
+    except ValueError:
+        cuts = (math.nan,)
+    if rule != "expected" or not all(map(math.isfinite, cuts)) or sorted(set(cuts)) != list(cuts):
+        raise InputError(
+            "unknown-rating-rule",
+            f"Unknown rating rule '{one_line(name, 60)}'.",
+            "Use written, expected, or expected:C1,C2,C3,C4,C5 with ascending cut points.",
+        )
+    return cuts
+
+
+def weight_sql(weighted: bool) -> str:
+    """Return the weight that counts, as SQL over a column `weight`.
+
+    Weights beyond the bound count as the bound, so that sums stay finite. Such weights occur in projects that are older
+    than the check at import.
+    """
+    return f"least(greatest(weight, {-MAX_WEIGHT}), {MAX_WEIGHT})" if weighted else "sign(weight)"
+
+
+def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.float64]:
+    """Return the weights of questions that count, with the bounds of `weight_sql`."""
+    return weights_that_count(np.array([question.weight for question in questions], float), weighted)
+
+
+def weights_that_count(given: NDArray[np.float64], weighted: bool) -> NDArray[np.float64]:
+    """Return the weights that count for given weights of the bank."""
+    weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
+    return weights if weighted else np.sign(weights)
+
+
+def label_sql(rule: LabelRule, weighted: bool = True) -> str:
+    """Return the label of one passage as an SQL aggregate over the rows of its pairs.
+
+    Only questions of positive weight count. So an "avoid" question never raises a label, and weight 0 excludes a
+    question. A passage without a usable rating has no label (NULL).
+    """
+    usable = "rating IS NOT NULL AND weight > 0"
+    if rule.kind == "max":
+        return "max(rating) FILTER (weight > 0)"
+    if rule.kind == "mean":
+        weight = weight_sql(weighted)
+        return f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + {HALF})::TINYINT"
+    levels = " ".join(
+        f"WHEN count(*) FILTER (rating >= {level} AND weight > 0) >= {rule.support} THEN {level}"
+        for level in range(MAX_RATING, 0, -1)
+    )
+    return f"(CASE WHEN count(*) FILTER ({usable}) = 0 THEN NULL {levels} ELSE 0 END)::TINYINT"
+
+
+def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -> Ratings:
+    """Return the label of each passage, by the same rules as `label_sql`.
+
+    Args:
+        ratings: p x r.
+        weights: r weights; only questions of positive weight count.
+
+    Returns:
+        p labels, MISSING if no question of positive weight has a usable grade.
+    """
+    ratings, weights = ratings[:, weights > 0], weights[weights > 0]
+    usable = ratings != MISSING
+    none = ~usable.any(axis=1)
+    if rule.kind == "mean":
+        given = np.where(usable, ratings, 0)
+        total = (usable * weights).sum(axis=1)
+        mean = (given * weights).sum(axis=1) / np.where(none, 1.0, total)
+        found: Ratings = np.floor(mean + HALF).astype(np.int8)
+    elif rule.kind == "max":
+        found = ratings.max(axis=1, initial=MISSING)
+    else:
+        found = np.zeros(len(ratings), np.int8)
+        for level in range(1, MAX_RATING + 1):
+            found[(ratings >= level).sum(axis=1) >= rule.support] = level
+    found[none] = MISSING
+    return found
+
+
+def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
+    """Return EXAM-Cover of one ranking, by the same definition as `labels.coverage`.
+
+    Args:
+        ratings: p x r.
+        weights: r weights.
+        top: rows of the passages down to the cutoff.
+        tau: min rating.
+
+    Returns:
+        Between 0 and 1; None if all weights are 0 or less.
+    """
+    if not (weights > 0).any():
+        return None
+    answered = ratings[list(top)].max(axis=0, initial=MISSING) >= tau
+    return float(covered_shares(answered[:, None], weights)[0])
+
+
+def covered_shares(answered: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weight of the answered questions over the positive weight of all, never below 0.
+
+    Sums run from the least weight to the greatest, so that the result is exactly equal for any order of the questions.
+
+    Args:
+        answered: r questions x n.
+        weights: r weights, at least one above 0.
+
+    Returns:
+        n shares.
+    """
+    order = np.argsort(weights)
+    weights = weights[order]
+    # Cumulative sums add one after another. A sum along an axis would add in an order that depends on the shape.
+    total = np.cumsum(weights[weights > 0])[-1]
+    gained = np.cumsum(np.where(answered[order], weights[:, None], 0.0), axis=0)[-1]
+    shares: NDArray[np.float64] = np.maximum(0.0, gained / total)
+    return shares
+
+
+Skipped = Literal["zero", "ignore"]
+
+LARGEST = 2**31 - 1
+"""The largest number in a policy: tables and trec_eval cannot hold larger ones."""
+SETTING_OF_MIN_JUDGMENT = "min_judgment"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The scoring settings.
+
+    Args:
+        grader: name or fingerprint; None means the project's default.
+        bank_version: None means the newest.
+        min_rating: the rating from which a question counts as answered (tau), 1 to 5.
+        cutoff: rank depth of EXAM-Cover.
+        label: `max`, `support:M` or `mean`.
+        weighted: whether the questions' weights count. If not, each positive weight counts as 1 and each negative
+            weight as -1.
+        skipped: whether a query that a run skipped scores zero or is ignored.
+        min_judgment: the judgment from which a passage counts as relevant in binary measures.
+        overrides: whether people's ratings replace the grader's.
+        rating: `written`, `expected` or `expected:C1,C2,…`; see `counted_rating`.
+    """
+
+    grader: str | None = None
+    bank_version: int | None = None
+    min_rating: int = 4
+    cutoff: int = 20
+    label: str = "max"
+    weighted: bool = True
+    skipped: Skipped = "zero"
+    min_judgment: int = 1
+    overrides: bool = True
+    rating: str = "written"
+
+    def __post_init__(self) -> None:
+        # A number with thousands of digits must not get into a message.
+        for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
+            if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
+                raise InputError(
+                    "setting-out-of-range",
+                    f"{name.replace('_', ' ').capitalize()} is out of range.",
+                    f"Use a whole number up to {LARGEST:,}.",
+                )
+        checks = (
+            (
+                not 1 <= self.min_rating <= MAX_RATING,
+                InputError(
+                    "min-rating-out-of-range",
+                    f"Min rating {self.min_rating} is out of range.",
+                    f"Use a number from 1 to {MAX_RATING}.",
+                ),
+            ),
+            (
+                self.cutoff < 1,
+                InputError(
+                    "cutoff-out-of-range", f"Cutoff {self.cutoff} is out of range.", "Use a whole number from 1."
+                ),
+            ),
+            (
+                self.skipped not in ("zero", "ignore"),
+                InputError(
+                    "unknown-skipped", f"Unknown rule '{self.skipped}' for skipped queries.", "Available: zero, ignore."
+                ),
+            ),
+        )
+        for is_broken, error in checks:
+            if is_broken:
+                raise error
+        parse_rule(self.label)
+        parse_cuts(self.rating)
+
+    @property
+    def rule(self) -> LabelRule:
+        """The label rule."""
+        return parse_rule(self.label)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the policy as plain values, for JSON output and manifests; without `rating` if it is the default."""
+        values = asdict(self)
+        if self.rating == Policy.rating:
+            del values["rating"]
+        return values
+
+
+DEFAULT_POLICY = Policy()
+
+
+@as_act("see boards")
+def usual_min_judgment(project: Project) -> int:
+    """Return the default min judgment of a project: the min judgment of the collection imported last, or else 1."""
+    stored = setting(project, SETTING_OF_MIN_JUDGMENT)
+    return Policy.min_judgment if stored is None else int(stored)
 
 
 @dataclass(frozen=True)
@@ -115,3 +383,72 @@ def basis(project: Project, policy: Policy) -> Basis:
     check_rating_rule(project, grader, policy.rating)
     effective = replace(policy, min_rating=grader.spec.min_rating(policy.min_rating))
     return Basis(effective, grader, check_version(project, policy.bank_version), overridden)
+
+
+def counted_rating(base: Basis) -> str:
+    """Return the rating of a stored grade under the policy's rating rule, as SQL over the columns of `grades`.
+
+    `written` is the grader's own rating. `expected` computes the expected rating under the stored probabilities, and
+    counts the cut points that it reaches. The default cut points are .5, 1.5, and so on. The embedding grader uses the
+    cosine instead of the expected rating. A grade without probabilities keeps its written rating.
+    """
+    cuts = parse_cuts(base.policy.rating)
+    if cuts is None:
+        return "rating"
+    if base.grader.spec.method == "embedding":
+        value = "try_cast(raw AS DOUBLE)"
+    else:
+        # DuckDB counts the elements of a list from 1.
+        weighed = "list_sum(list_transform(distribution, lambda p, i: p::DOUBLE * (i - 1)))"
+        value = f"round({weighed} / nullif(list_sum(distribution), 0), 4)"
+    halves = [rating + 0.5 for rating in range(base.grader.spec.max_rating)]
+    reached = [f"({value} >= {cut!r})::TINYINT" for cut in cuts or halves]
+    return f"coalesce({' + '.join(reached)}, rating)::TINYINT"
+
+
+def graded(base: Basis) -> str:
+    """Return the ratings of the grader, as a subquery over $grader."""
+    columns = f"question_text_key, passage_text_key, {counted_rating(base)} AS rating"
+    return f"(SELECT {columns} FROM grades WHERE grader_key = $grader)"
+
+
+def ratings(base: Basis) -> str:
+    """Return the rating that counts for each pair of texts, as a subquery over $grader; overrides precede grades."""
+    if not base.overridden:
+        return graded(base)
+    people = overriding(base)
+    return (
+        f"(FROM {graded(base)} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
+        " g.question_text_key AND o.passage_text_key = g.passage_text_key)"
+        f" UNION ALL FROM {people})"
+    )
+
+
+def overriding(base: Basis) -> str:
+    """Return people's ratings of pairs of texts on the grader's scale, as a subquery with the columns of `ratings`."""
+    top = base.grader.spec.max_rating
+    # The same as `GraderSpec.on_scale`.
+    given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
+    people = f"(SELECT question_text_key, passage_text_key, {given} FROM current_overrides)"
+    if base.grader.spec.reads:
+        # A person rates a question, but this grader reads it together with its answer key. So compare only the first
+        # part of its texts.
+        separator = f"chr({ord(SEPARATOR)})"
+        people = (
+            f"(SELECT a.text_key AS question_text_key, passage_text_key, {given} FROM current_overrides o"
+            " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
+            f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"
+        )
+    return people
+
+
+def graded_pairs(base: Basis) -> str:
+    """Return every needed pair with the rating that counts, as a query over $version and $grader.
+
+    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL without a usable grade).
+    """
+    return (
+        "SELECT p.query_key, p.passage_key, p.position, b.question_key, b.weight, g.rating"
+        f" FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+    )

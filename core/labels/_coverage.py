@@ -1,30 +1,39 @@
-"""EXAM-Cover: the share of questions that the top passages of a run, the gold texts or the pool answer.
-
-All values are sums over one relation: the first rank at which each question is answered.
-"""
+"""EXAM-Cover: the share of questions that a run, the gold texts or the pool answer."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..bank import bank_for
-from ..records import GOLD
+from ..bank import bank_for, how_to_grade
+from ..errors import InputError
+from ..measures import Array, Indices, Measure, Skipped, mean_and_standard_error
+from ..records import GOLD, gold_name
 from ..store import Project, array_of, by_query, cache
-from ._basis import Basis
-from ._matrices import Layout, matrices
-from ._ratings import ratings
-from ._rules import MISSING, Ratings, covered_shares, weight_sql, weights_that_count
+from ._basis import MISSING, Basis, Ratings, covered_shares, ratings, weight_sql, weights_that_count
+from ._grading_progress import without_waiting
+from ._labels import Layout, matrices
 
 Reference = Literal["gold", "pool"]
 
 Scores = dict[str, dict[str, float]]
 """Score by query id by run name."""
+
+V = TypeVar("V")
+
+
+def nested(rows: Iterable[tuple[str, str, V]]) -> dict[str, dict[str, V]]:
+    """Return the third value of each row by the first two, such as scores by query by run; later rows replace."""
+    found: dict[str, dict[str, V]] = {}
+    for outer, inner, value in rows:
+        found.setdefault(outer, {})[inner] = value
+    return found
+
 
 RANKED = (
     "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
@@ -141,8 +150,8 @@ class _Ranked:
         runs: keys of the runs.
     """
 
-    columns: Mapping[int, NDArray[np.int64]]
-    first: Mapping[int, NDArray[np.int64]]
+    columns: Mapping[int, Indices]
+    first: Mapping[int, Indices]
     runs: Mapping[int, list[int]]
 
 
@@ -158,8 +167,8 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
         query, run = query[here], array_of(top["run_key"])[here]
         column = layout.columns(query, array_of(top["text_key"])[here])
         cuts = np.searchsorted(query, np.arange(len(layout.query_keys) + 1))
-        columns: dict[int, NDArray[np.int64]] = {}
-        firsts: dict[int, NDArray[np.int64]] = {}
+        columns: dict[int, Indices] = {}
+        firsts: dict[int, Indices] = {}
         runs: dict[int, list[int]] = {}
         for number, (start, end) in enumerate(pairwise(cuts.tolist())):
             if start < end:
@@ -171,11 +180,11 @@ def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranke
     return project.cached(key, compute, cache.ASKED)
 
 
-def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
+def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, Array]]:
     """Return EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are absent."""
 
-    def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
-        gains: dict[str, dict[str, NDArray[np.float64]]] = {}
+    def compute() -> dict[str, dict[str, Array]]:
+        gains: dict[str, dict[str, Array]] = {}
         for run, query, first, gain in project.rows(
             "SELECT name, query_id, first, sum(w) / any_value(total)"
             f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
@@ -211,3 +220,166 @@ def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[di
         return {query: score for query, score, _ in rows}, sum(n for _, _, n in rows)
 
     return project.cached(("reference", of, base.key, base.min_rating), compute, cache.LABELS)
+
+
+_WHOLE = (
+    "(SELECT q.query_key AS part_key, coalesce(min(t.query_key), q.query_key) AS query_key"
+    " FROM queries q LEFT JOIN topics() t ON t.topic_key = q.query_key GROUP BY q.query_key)"
+)
+"""SQL for the query that each query belongs to: the parent query of a topic, or else the query itself."""
+
+
+@dataclass(frozen=True)
+class UnionCoverage:
+    """Coverage of queries by the unions of their topics' rankings.
+
+    Args:
+        scores: by run and query id; queries for which a run ranked no passages are absent.
+        query_ids: the queries with questions of positive weight.
+        needed, usable: number of pairs of the runs' top passages with the questions, and of these with a rating. In a
+            pair without a rating, the passage counts as not answering the question.
+    """
+
+    scores: Scores
+    query_ids: list[str]
+    needed: int
+    usable: int
+
+
+def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCoverage:
+    """Return EXAM-Cover of the union of a query's topics: exam-plus-plus, equation 1, as used by TREC CAR.
+
+    In this equation, P is the top k of the run's rankings for the query and for each of its topics. R is all questions
+    of the query, in all sections. A passage from one section's ranking may answer a question of another section.
+
+    Args:
+        cutoff: k, for each ranking; the cutoff of the policy is ignored.
+    """
+    asked = (
+        "(SELECT w.query_key,"
+        # A direct grader asks its only question, the query's title, for every topic.
+        " if(b.question_key = b.query_key, w.query_key, b.question_key) AS question_key,"
+        " any_value(text_key) AS text_key, any_value(weight) AS weight"
+        f" FROM {bank_for(base.grader.spec)} b JOIN {_WHOLE} w ON w.part_key = b.query_key GROUP BY 1, 2)"
+    )
+    ranked = (
+        f"SELECT run_key, w.query_key, text_key, min(rank) AS rank FROM ({RANKED}) r"
+        f" JOIN {_WHOLE} w ON w.part_key = r.query_key GROUP BY ALL"
+    )
+    parameters = base.parameters | {"cutoff": cutoff}
+    queries = project.rows(
+        f"SELECT query_id FROM {asked} JOIN queries USING (query_key) WHERE $grader IS NOT NULL"
+        " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+        base.parameters,
+    )
+    pairs = f"{asked} b JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL"
+    ((needed, usable),) = project.rows(
+        f"SELECT count(*), count(g.rating) FROM (SELECT DISTINCT b.text_key, t.text_key AS passage FROM {pairs}) p"
+        f" LEFT JOIN {ratings(base)} g"
+        " ON g.question_text_key = p.text_key AND g.passage_text_key = p.passage",
+        parameters,
+    )
+    rows = project.rows(
+        f"SELECT name, query_id, {covered(base)} FROM {first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
+        " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " GROUP BY name, query_id, query_key ORDER BY name, query_key",
+        parameters,
+    )
+    return UnionCoverage(nested(rows), [query for (query,) in queries], int(needed), int(usable))
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """The results of a normalised measure.
+
+    Args:
+        per_query: normalised coverage by query by run; the mean over the queries is the run's score.
+        query_ids: the queries that count: they have questions of positive weight and a reference.
+        reference: the divisor of the scores: `gold`, the gold run's name, or `pool`.
+        std_error: standard error of the reference in units of the measure, in which the reference scores 1; None for a
+            single query.
+    """
+
+    per_query: Scores
+    query_ids: list[str]
+    reference: str
+    std_error: float | None
+
+
+def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
+    """Normalise coverage: scale it so that a run's mean over queries is its sum divided by the reference's sum.
+
+    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). The coverage of
+    each query is divided by the mean coverage of the reference. Then the mean over queries is n-EXAM, and has a
+    standard error.
+
+    Args:
+        per_query: coverage by query by run; queries that a run skipped are absent.
+        reference: coverage of the gold text, or of the pool, by query.
+        skipped: whether both sums include the queries that the run skipped (`zero`) or not (`ignore`).
+
+    Returns:
+        Score by query by run, for the queries of the reference; scores can exceed 1. A run is left out if the
+        reference's sum for it is 0, because the quotient is undefined.
+    """
+    scores: Scores = {}
+    for run, of_run in per_query.items():
+        answered = {query: score for query, score in of_run.items() if query in reference}
+        over = reference if skipped == "zero" else answered
+        divisor = math.fsum(reference[query] for query in over) / len(over) if over else 0.0
+        if divisor > 0:
+            scores[run] = {query: score / divisor for query, score in answered.items()}
+    return scores
+
+
+def normalised(
+    project: Project,
+    measure: Measure,
+    base: Basis,
+    runs: Scores,
+    queries: Sequence[str],
+    waiting: Collection[str],
+) -> Normalised:
+    """Return the normalised coverage of every run.
+
+    The cutoff applies only to the runs, not to the gold texts or the pool.
+
+    Args:
+        runs: coverage by query by run.
+        queries: the queries with questions of positive weight.
+        waiting: queries to leave out, unless all queries are among them.
+
+    Raises:
+        InputError: gold texts for these queries are missing, the reference has no graded pairs, or it answers no
+            questions.
+    """
+    by_gold = measure.basis == "share of gold"
+    reference, graded = reference_coverage(project, base, "gold" if by_gold else "pool")
+    of = gold_name(project) if by_gold else "pool"
+    if of is None:
+        raise InputError(
+            "no-gold-texts",
+            "No gold passages to normalise by.",
+            "Import them (exam import responses --gold FILE) or mark a run (exam gold RUN).",
+        )
+    known = {query: reference[query] for query in queries if query in reference}
+    if not known:
+        raise InputError(
+            "gold-without-queries",
+            f"No query with questions has passages in '{of}'.",
+            "Import gold passages for each query, or normalise by pool.",
+        )
+    if not graded:
+        raise InputError(
+            "gold-not-graded", f"No passage in {of} has been graded yet.", how_to_grade(project, base.grader.spec)
+        )
+    known = {query: known[query] for query in without_waiting(waiting, list(known))}
+    mean, error = mean_and_standard_error(known.values())
+    if not mean:
+        raise InputError(
+            "gold-answers-nothing",
+            f"Cannot normalise: {of} answers no question at min rating {base.policy.min_rating}.",
+            "Lower the min rating.",
+        )
+    scores = normalise(runs, known, base.policy.skipped)
+    return Normalised(scores, list(known), of, None if error is None else error / mean)

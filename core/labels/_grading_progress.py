@@ -1,22 +1,22 @@
-"""Progress of grading: numbers of graded and ungraded pairs that labels need, in total and by query."""
+"""Progress of grading: the pairs that labels and measures need, and their states."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..bank import bank_for
+from ..bank import bank_for, speaking_passages
+from ..measures import Measure
 from ..records import visible
-from ..store import Project, array_of, cache
-from ._basis import Basis
-from ._labels import label_pairs, pooled_labels, pooled_passages
-from ._ratings import graded, graded_pairs, overriding
-from ._rules import MISSING
+from ..store import Project, array_of, as_act, cache
+from ._basis import MISSING, Basis, graded, graded_pairs, overriding
+from ._labels import label_pairs, pooled_labels, pooled_passages, pooled_ratings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -181,3 +181,165 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
     )
     table: pd.DataFrame = found.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
     return table
+
+
+@dataclass(frozen=True)
+class Readiness(PairCounts):
+    """The counts behind the labels of a policy.
+
+    Args:
+        unlabelled_passages: number of pooled (query, passage) without a label.
+        speaking_passages: number of pooled (query, passage) whose text addresses the grader; see `injection_signs`.
+    """
+
+    unlabelled_passages: int
+    speaking_passages: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair is graded or overridden and no override is stale."""
+        return not (self.failed or self.ungraded or self.without_text or self.stale_overrides)
+
+
+@as_act("see boards")
+def readiness(project: Project, base: Basis) -> Readiness:
+    """Return the completeness of the labels of a policy."""
+
+    def compute() -> Readiness:
+        found = progress(project, base)
+        counts = {one.name: getattr(found, one.name) for one in fields(PairCounts)}
+        return Readiness(
+            **counts,
+            unlabelled_passages=found.labels[None],
+            speaking_passages=len(speaking_passages(project, base.version)),
+        )
+
+    return project.cached(("readiness", base.policy, base.key), compute)
+
+
+def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:
+    """Count the pairs that a measure needs: of the whole pool, or of the top ranks if it depends only on them.
+
+    Returns:
+        The values of four fields of `Leaderboard`: needed, usable, ungraded and imported.
+    """
+
+    def compute() -> dict[str, Any]:
+        labels, pool, open_pairs = pooled_labels(project, base), pooled_passages(project), ungraded_pairs(project, base)
+        query_ids = pool["query_id"].to_pylist()
+        seen = seen_by(project, measure, query_ids, pool["passage_id"].to_pylist())
+        left = np.flatnonzero(seen & (open_pairs > 0))
+        ungraded: dict[str, int] = {}
+        for row, n in zip(left.tolist(), open_pairs[left].tolist(), strict=True):
+            ungraded[query_ids[row]] = ungraded.get(query_ids[row], 0) + n
+        imported = project.value(
+            "SELECT count(*) > 0 AND bool_and(state = 'imported') FROM jobs WHERE subject_key = $grader",
+            {"grader": base.grader.key},
+        )
+        return {
+            "needed": int(labels.needed[seen].sum(dtype=np.int64)),
+            "usable": int(labels.usable[seen].sum(dtype=np.int64)),
+            "ungraded": ungraded,
+            "imported": bool(imported),
+        }
+
+    depth = measure.depth if measure.only_top else None
+    return project.cached(("pairs needed", base.key, depth), compute, cache.LABELS | {"jobs"})
+
+
+def seen_by(project: Project, measure: Measure, queries: list[str], passages: list[str]) -> NDArray[np.bool_]:
+    """Return, for n (query, passage) of the pool, whether a measure needs each: all, or the top ranks of any run."""
+    if not measure.only_top:
+        return np.ones(len(queries), bool)
+    top = project.cached(
+        ("top of any run", measure.depth),
+        lambda: set(
+            project.rows(
+                "SELECT DISTINCT query_id, passage_id FROM rankings JOIN queries USING (query_key)"
+                " JOIN passages USING (passage_key) WHERE rank <= $cutoff",
+                {"cutoff": measure.depth},
+            )
+        ),
+        cache.COLLECTION,
+    )
+    return np.fromiter((pair in top for pair in zip(queries, passages, strict=True)), bool, len(queries))
+
+
+def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[str]:
+    """Return the queries that do not wait for grades, or all queries if all wait."""
+    return [query for query in query_ids if query not in waiting] or list(query_ids)
+
+
+def queries_with_questions(project: Project, base: Basis) -> list[str]:
+    def compute() -> list[str]:
+        rows = project.rows(
+            f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
+            f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
+            " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+            base.parameters,
+        )
+        return [query for (query,) in rows]
+
+    key = ("queries with questions", base.grader.key, base.version)
+    return project.cached(key, compute, cache.ASKED)
+
+
+def pool_summary(project: Project, base: Basis | None) -> pa.Table:
+    """Return a summary of every passage of the pool under a policy.
+
+    Returns:
+        query_key, passage_key, text_key, position, label (NULL without a label), given (a bit for each rating that
+        occurs), rated, failed, needed and overridden (numbers of pairs).
+    """
+    if base is None:
+        return project.table(
+            "SELECT *, NULL::TINYINT AS label, 0 AS given, 0 AS rated, 0 AS failed, 0 AS needed,"
+            " false AS overridden FROM pool"
+        )
+
+    return project.cached(("pool summary", base.key), lambda: _summary(project, base), cache.LABELS)
+
+
+def _summary(project: Project, base: Basis) -> pa.Table:
+    pool = project.table("SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position")
+    label = pooled_labels(project, base).labels
+    given, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))
+    for own, ratings, weights in pooled_ratings(project, base):
+        here = ratings != MISSING
+        given[own] = np.bitwise_or.reduce(np.where(here, 1 << ratings.clip(0).astype(np.int32), 0), axis=1)
+        rated[own] = here.sum(axis=1)
+        needed[own] = len(weights)
+    columns = {
+        "label": pa.array(label, mask=label == MISSING),
+        "given": pa.array(given),
+        "rated": pa.array(rated),
+        "failed": pa.array(_at(pool, project.table(_counted(failed_pairs(base, weightless=True)), base.parameters))),
+        "needed": pa.array(needed),
+        "overridden": pa.array(_at(pool, project.table(_counted(_OVERRIDDEN), base.parameters)) > 0)
+        if base.overridden
+        else pa.array(np.zeros(len(pool), bool)),
+    }
+    return pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
+
+
+_OVERRIDDEN = (
+    "SELECT DISTINCT p.query_key, p.passage_key FROM current_overrides o JOIN pool p ON p.text_key = o.passage_text_key"
+    " JOIN questions USING (query_key) JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
+    " ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
+)
+
+
+def _counted(pairs: str) -> str:
+    return f"SELECT query_key, passage_key, count(*)::INTEGER AS n FROM ({pairs}) GROUP BY ALL"
+
+
+def _at(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
+    """Return counts of passages in the order of the pool; 0 for passages without a count."""
+    known, wanted = (
+        (array_of(table["query_key"]).astype(np.int64) << 32) + array_of(table["passage_key"])
+        for table in (pool, counted)
+    )
+    order = np.argsort(known)
+    found = np.zeros(len(pool), np.int32)
+    found[order[np.searchsorted(known, wanted, sorter=order)]] = array_of(counted["n"])
+    return found

@@ -1,23 +1,195 @@
-"""Making leaderboards: a table maps each basis of a measure to its scoring function."""
+"""Making leaderboards: scores of all runs by query, and a table of scoring functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ..bank import how_to_grade, without_answered_by_topic
 from ..errors import InputError
-from ..measures import Measure, MeasureBasis, parse_measure
-from ..records import Qrels, boards, find_source, judgments, lengths, rankings
-from ..store import Project, as_act
-from . import Basis, Policy, Scores, basis, coverage, label_pairs, label_qrels
+from ..measures import (
+    SIMILARITIES,
+    Answers,
+    Array,
+    Measure,
+    MeasureBasis,
+    make_evaluator,
+    make_intent_evaluator,
+    parse_measure,
+    tied,
+    trec_order,
+)
+from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, lengths, rankings
+from ..store import Project, as_act, by_query, cache
+from . import DEFAULT_POLICY, Basis, Policy, basis, from_answers, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
-from ._leaderboard import Leaderboard, System, order_systems, without_waiting
-from ._measure_needs import pairs_needed, queries_with_questions
-from ._normalised_coverage import Normalised, normalised_scores
-from ._run_scores import intent_scores, judged_scores, label_scores, score_runs
-from ._similarity_scores import similarity_scores
+from ._coverage import Normalised, Scores, coverage, nested, normalised
+from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
+from ._leaderboard import Leaderboard, System, order_systems
+
+
+def score_runs(
+    runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the scores of runs by several measures on qrels.
+
+    Args:
+        runs: as `rankings` returns them.
+        threshold: the value from which a passage is relevant in binary measures.
+
+    Returns:
+        Score by query by measure by run; queries that a run skipped are absent.
+
+    Raises:
+        InputError: a measure is unknown.
+    """
+    evaluator = make_evaluator(measures, qrels, threshold)
+    return {run: evaluator(ranking) for run, ranking in runs.items()}
+
+
+def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the scores of all runs on the labels. After a change, only queries with changed labels are scored again.
+
+    Args:
+        measures: standard names of measures of labels.
+
+    Returns:
+        As `score_runs`.
+
+    Raises:
+        InputError: a measure is unknown.
+    """
+    runs, qrels, names = rankings(project), label_qrels(project, base), tuple(measures)
+    answering: dict[str, list[str]] = {}
+    for run, by in runs.items():
+        for query in by:
+            answering.setdefault(query, []).append(run)
+
+    def make(queries: Sequence[str]) -> dict[str, Array]:
+        some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
+        scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
+        return {
+            query: np.array([[scored[run][name][query] for name in names] for run in answering.get(query, ())])
+            for query in queries
+        }
+
+    # Labels are not changed once they are made; unchanged labels are the same object.
+    marks = {query: _Same(labels) for query, labels in qrels.items()}
+    key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, base.min_rating)
+    found: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
+    for query, scores in by_query(project, key, marks, make, (runs,)).items():
+        for run, of_run in zip(answering.get(query, ()), scores.tolist(), strict=True):
+            for name, score in zip(names, of_run, strict=True):
+                found[run][name][query] = score
+    return found
+
+
+def judged_scores(
+    project: Project, source: str, measures: Sequence[str], min_judgment: int
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the scores of all runs on judgments. They stay cached while people rate questions.
+
+    Args:
+        source: name of the source of judgments, as `project.find_source` returns it.
+        measures: standard names of measures of labels.
+        min_judgment: the judgment from which a passage is relevant.
+
+    Returns, raises: as `score_runs`.
+    """
+    return project.cached(
+        ("judged", source, tuple(measures), min_judgment),
+        lambda: score_runs(rankings(project), measures, judgments(project, source), min_judgment),
+        cache.COLLECTION | cache.JUDGMENTS,
+    )
+
+
+class _Same:
+    """A cache key for an object; two keys are equal if they contain the same object."""
+
+    def __init__(self, what: object) -> None:
+        self.what = what
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.what is other.what
+
+    def __hash__(self) -> int:
+        return id(self.what)
+
+
+def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
+    """Return the scores of all runs by an intent measure, cached by query like `label_scores`.
+
+    Returns:
+        Score by query by run, and the queries with ratings, in the order of the project.
+    """
+    runs, ranked = rankings(project), _tops(project, measure.depth)
+
+    def make(answers: Mapping[str, Answers]) -> dict[str, Array]:
+        evaluator = make_intent_evaluator(measure, answers)
+        return {query: np.array(evaluator.of(query, list(ranked.get(query, {}).values()))) for query in answers}
+
+    parts = from_answers(project, base, measure.name, make, (runs,))
+    scores: Scores = {run: {} for run in runs}
+    for query, of_query in parts.items():
+        for run, score in zip(ranked.get(query, ()), of_query.tolist(), strict=True):
+            scores[run][query] = score
+    return scores, list(parts)
+
+
+def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
+    """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
+
+    def compute() -> dict[str, dict[str, list[str]]]:
+        answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
+        return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
+
+    return project.cached(("tops", depth), compute, cache.COLLECTION)
+
+
+def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:
+    """Return the similarity of each run's top passages, joined into one text, to the gold text.
+
+    Args:
+        measure: a measure of likeness; its cutoff is the number of top passages.
+
+    Returns:
+        Score by query by run, and the queries with a gold text. A query that a run skipped is absent from its
+        scores.
+
+    Raises:
+        InputError: gold texts are missing.
+    """
+    similarity, cutoff = SIMILARITIES[measure.family.name], measure.depth
+    gold = {query_id: similarity.prepare(text) for query_id, text in gold_texts(project).items()}
+    if not gold:
+        raise InputError(
+            "no-gold-texts",
+            "No gold passages to compare with.",
+            "Import them (exam import responses --gold FILE) or mark a run (exam gold RUN).",
+        )
+
+    def compute() -> Scores:
+        score = similarity.scorer()
+        rows = project.rows(
+            "SELECT text_key, text FROM passage_texts SEMI JOIN (SELECT text_key FROM rankings"
+            " JOIN passages USING (passage_key) WHERE rank <= ?) USING (text_key)",
+            [cutoff],
+        )
+        texts = {key: similarity.prepare(text) for key, text in rows}
+        tops = project.rows(
+            "SELECT name, query_id, list(text_key ORDER BY rank) FILTER (text_key IS NOT NULL) FROM rankings"
+            " JOIN passages USING (passage_key) JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " WHERE rank <= ? GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key",
+            [cutoff],
+        )
+        answered = ((run, query, " ".join(map(texts.__getitem__, keys or []))) for run, query, keys in tops)
+        return nested((run, query, score(text, gold[query])) for run, query, text in answered if query in gold)
+
+    return project.cached(measure.name, compute, cache.COLLECTION), list(gold)
 
 
 @as_act("see boards")
@@ -25,7 +197,7 @@ def leaderboard(
     project: Project,
     measure: str,
     source: str = "exam",
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     with_ungraded: bool = False,
 ) -> Leaderboard:
     """Order the systems by a measure.
@@ -37,22 +209,17 @@ def leaderboard(
             measure is ignored for an imported leaderboard, which has its own measure.
         source: `exam` for labels and coverage from grades, or the name of a source of judgments (`judgments` for the
             first) or of an imported leaderboard.
-        policy: the scoring settings; None means the default policy.
+        policy: the scoring settings.
         with_ungraded: whether to include the queries with ungraded pairs.
 
     Raises:
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
-    policy = policy or Policy()
-    return project.cached(
-        ("leaderboard", measure, source, policy, with_ungraded),
-        lambda: _leaderboard(project, measure, source, policy, with_ungraded),
-    )
+    make = partial(_from_grades if source == "exam" else _from_source, project, measure, source, policy, with_ungraded)
+    return project.cached(("leaderboard", measure, source, policy, with_ungraded), make)
 
 
-def _leaderboard(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
-    if source == "exam":
-        return _board(project, parse_measure(measure, policy.cutoff), policy, with_ungraded)
+def _from_source(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:
@@ -70,54 +237,39 @@ def _leaderboard(project: Project, measure: str, source: str, policy: Policy, wi
     return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """The scores of a measure by query by run, the queries that count, and the reference of a normalised measure."""
-
-    per_query: Scores
-    query_ids: list[str]
-    share_of: Normalised | None = None
-
-
-def _by_labels(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
+def _by_labels(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
     scores = _per_query(label_scores(project, base, [measure.name]), measure.name)
-    return _Scored(scores, without_waiting(waiting, without_answered_by_topic(project, label_qrels(project, base))))
+    return scores, without_answered_by_topic(project, label_qrels(project, base))
 
 
-def _by_intents(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
+def _by_intents(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
     scores, queries = intent_scores(project, measure, base)
-    return _Scored(scores, without_waiting(waiting, without_answered_by_topic(project, queries)))
+    return scores, without_answered_by_topic(project, queries)
 
 
-def _by_coverage(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
-    scores = coverage(project, base, measure.depth)
-    return _Scored(scores, without_waiting(waiting, queries_with_questions(project, base)))
+def _by_coverage(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
+    return coverage(project, base, measure.depth), queries_with_questions(project, base)
 
 
-def _by_share(project: Project, measure: Measure, base: Basis, waiting: Collection[str]) -> _Scored:
-    found = normalised_scores(project, measure, base, queries_with_questions(project, base))
-    counted = without_waiting(waiting, found.query_ids)
-    if counted != found.query_ids:
-        found = normalised_scores(project, measure, base, counted)
-    return _Scored(found.per_query, found.query_ids, found)
-
-
-SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis, Collection[str]], _Scored]] = {
+SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], tuple[Scores, list[str]]]] = {
     "labels": _by_labels,
     "intents": _by_intents,
     "coverage": _by_coverage,
-    "share of gold": _by_share,
-    "share of pool": _by_share,
+    "share of gold": _by_coverage,
+    "share of pool": _by_coverage,
 }
-"""By basis of a measure, the function that computes its scores from grades."""
+"""By basis of a measure, the function that returns its scores from grades, and the queries with anything to score. A
+share is coverage that `normalised` divides."""
 
 
-def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bool) -> Leaderboard:
+def _from_grades(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
     """Return the leaderboard of the runs; it includes runs without a score for any query."""
-    if measure.basis == "citations":
-        return support_board(project, measure, policy, citation_grader(project), with_ungraded=with_ungraded)
+    wanted = parse_measure(measure, policy.cutoff)
+    if wanted.basis == "citations":
+        return support_board(project, wanted, policy, citation_grader(project), with_ungraded=with_ungraded)
     pairs: dict[str, Any] = {}
-    if measure.takes_grades:
+    share_of: Normalised | None = None
+    if wanted.takes_grades:
         if not rankings(project):
             raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
         base = basis(project, policy)
@@ -128,28 +280,33 @@ def _board(project: Project, measure: Measure, policy: Policy, with_ungraded: bo
                 "No pooled passage has been graded yet.",
                 how_to_grade(project, base.grader.spec),
             )
-        pairs = pairs_needed(project, base, measure)
+        pairs = pairs_needed(project, base, wanted)
         waiting = {} if with_ungraded or pairs["imported"] else pairs["ungraded"]
-        found = SCORERS[measure.basis](project, measure, base, waiting)
+        scores, queries = SCORERS[wanted.basis](project, wanted, base)
+        if wanted.basis in ("share of gold", "share of pool"):
+            share_of = normalised(project, wanted, base, scores, queries, waiting)
+            scores, queries = share_of.per_query, share_of.query_ids
+        queries = without_waiting(waiting, queries)
     else:
-        found = _Scored(*similarity_scores(project, measure))
-    counted = set(found.query_ids)
+        source = "gold"
+        scores, queries = similarity_scores(project, wanted)
+    counted = set(queries)
     per_query = {
-        run: {query: score for query, score in found.per_query.get(run, {}).items() if query in counted}
+        run: {query: score for query, score in scores.get(run, {}).items() if query in counted}
         for run in rankings(project)
     }
-    systems = order_systems(per_query, found.query_ids, policy)
-    source = "exam" if measure.takes_grades else "gold"
-    board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, **pairs)
+    systems = order_systems(per_query, queries, policy)
+    board = Leaderboard(wanted.name, source, policy, systems, per_query, queries, **pairs)
     # Longer texts raise coverage and likeness; with generated responses, length matters for every measure.
-    if not measure.ranks_passages:
-        board = replace(board, lengths=lengths(project, measure.depth))
+    if not wanted.ranks_passages:
+        board = replace(board, lengths=lengths(project, wanted.depth))
     elif project.value("SELECT count(*) FROM responses"):
         board = replace(board, lengths=lengths(project, policy.cutoff))
-    if found.share_of is None:
+    if share_of is None:
         return board
-    reference = System(found.share_of.reference, 1.0, found.share_of.std_error, len(found.query_ids), 0)
-    starred = frozenset(system.run for system in systems if found.share_of.within_error(system.score))
+    reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)
+    # Within the standard error of the reference (original-exam, table 4).
+    starred = frozenset(system.run for system in systems if tied(system.score, None, 1.0, reference.std_error))
     return replace(board, reference=reference, starred=starred)
 
 
@@ -185,11 +342,11 @@ def _imported_board(project: Project, name: str, measure: str, policy: Policy) -
         [name],
     )
     scores = [score for _, score, _ in rows]
-    per_query: Scores = {}
-    for run, query, score in project.rows(
-        "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
-    ):
-        per_query.setdefault(run, {})[query] = score
+    per_query: Scores = nested(
+        project.rows(
+            "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
+        )
+    )
     systems = [
         System(run, score, error, len(per_query.get(run, {})), 1 + scores.index(score)) for run, score, error in rows
     ]

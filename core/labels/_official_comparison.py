@@ -11,8 +11,8 @@ import numpy as np
 from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
 from ..records import boards, find_source
 from ..store import Project, as_act
-from . import Policy
-from ._leaderboard import Leaderboard, order_systems, queries_with_ungraded
+from ._basis import DEFAULT_POLICY, Policy
+from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
 from ._leaderboard_making import leaderboard
 
 DEFAULT_MEASURE = "nDCG@10"
@@ -64,8 +64,7 @@ class Queries:
     @property
     def says_ungraded(self) -> str:
         """A sentence that names the queries with ungraded pairs; empty without such queries."""
-        verb = "Excluded" if self.left_out else "Included"
-        return f"{verb}: {queries_with_ungraded(self.ungraded)}." if self.ungraded else ""
+        return ungraded_sentence(self.ungraded, self.left_out)
 
     @property
     def _numbers(self) -> str:
@@ -190,7 +189,7 @@ def compare(
     against: str,
     source: str = "exam",
     against_measure: str | None = None,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     ties: Ties = "average",
     within_error: bool = False,
     queries: QueryChoice = "common",
@@ -209,7 +208,6 @@ def compare(
     Raises:
         InputError: a leaderboard cannot be made.
     """
-    policy = policy or Policy()
     find_source(project, against)
     made = leaderboard(project, measure, source, policy, with_ungraded=True)
     official = official_board(project, against, measure, policy, against_measure)

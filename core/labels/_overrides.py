@@ -88,7 +88,8 @@ def write_override(
     if not reason:
         raise InputError("empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong.")
     asked = cursor.execute(
-        "SELECT question_key, text_key FROM bank_at(?) JOIN questions USING (question_key) WHERE question_id = ?",
+        "SELECT question_key, text_key, query_key FROM bank_at(?) JOIN questions USING (question_key)"
+        " WHERE question_id = ?",
         [latest_version(project), question_id],
     ).fetchone()
     if asked is None:
@@ -98,8 +99,8 @@ def write_override(
         raise unknown_name("unknown-passage", "passage", passage_id, (), "Use a passage from the pool.")
     if read[1] is None:
         raise InputError("no-text", f"Passage '{passage_id}' has no text.", "Import texts: exam import passages.")
-    (question, question_text), (passage, passage_text) = asked, read
-    check_undecided(cursor, author, _query_of(cursor, question), passage, question)
+    (question, question_text, query), (passage, passage_text) = asked, read
+    check_undecided(cursor, author, query, passage, question)
     key = cursor.execute(
         "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
@@ -212,11 +213,6 @@ def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[s
     wanted = set(question_ids)
     rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")
     return {query_id for question_id, query_id in rows if question_id in wanted}
-
-
-def _query_of(cursor: Cursor, question_key: int) -> int:
-    rows = cursor.execute("SELECT query_key FROM questions WHERE question_key = ?", [question_key]).fetchall()
-    return int(rows[0][0])
 
 
 def _queries_of(project: Project, keys: Collection[int]) -> set[str]:

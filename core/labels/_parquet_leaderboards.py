@@ -13,8 +13,10 @@ from ..measures import make_evaluator, parse_measure
 from ..records import by_rank
 from ..store import first_line, quoted_path, scratch
 from ..types import MAX_RATING
-from . import Policy, label_sql
-from ._leaderboard import Leaderboard, order_systems, without_waiting
+from ._basis import DEFAULT_POLICY, Policy, label_sql
+from ._coverage import nested
+from ._grading_progress import without_waiting
+from ._leaderboard import Leaderboard, order_systems
 
 BATCH = 200_000
 """Approximate number of labels and ranked passages in Python's memory at a time; those of a query stay together."""
@@ -60,7 +62,7 @@ class FilesLeaderboard:
 def leaderboard_of_files(
     files: GradeFiles,
     measure: str,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     memory: str | None = None,
     spill: Path | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
@@ -81,7 +83,6 @@ def leaderboard_of_files(
         InputError: a file is missing, lacks a column, or has a value out of range. Also if the measure is not a measure
             of labels, or the disk is full.
     """
-    policy = policy or Policy()
     wanted = parse_measure(measure, policy.cutoff)
     if policy.rating != Policy.rating:
         raise InputError(
@@ -176,11 +177,9 @@ def leaderboard_of_files(
         for (queries,) in batches:
             # Both tables are sorted by query, so little of them is read.
             within = {"first": queries[0], "last": queries[-1]}
-            qrels: dict[str, dict[str, int]] = {}
-            for query, passage, label in engine.execute(
+            labelled = engine.execute(
                 "SELECT query_id, passage_id, label FROM labels WHERE query_id BETWEEN $first AND $last", within
-            ).fetchall():
-                qrels.setdefault(query, {})[passage] = label
+            ).fetchall()
             rankings: dict[str, dict[str, Mapping[str, float]]] = {}
             for run, query, passages, ranks, scores in engine.execute(
                 "SELECT run, query_id, list(passage_id), list(rank), list(score) FROM ranked"
@@ -188,7 +187,7 @@ def leaderboard_of_files(
             ).fetchall():  # fmt: skip
                 ranking = by_rank(passages, ranks) if None in scores else dict(zip(passages, scores, strict=True))
                 rankings.setdefault(run, {})[query] = ranking
-            evaluate = make_evaluator([wanted.name], qrels, policy.min_rating)
+            evaluate = make_evaluator([wanted.name], nested(labelled), policy.min_rating)
             for run, ranked in rankings.items():
                 per_query[run] |= evaluate(ranked)[wanted.name]
             report(done := done + len(queries), len(query_ids))

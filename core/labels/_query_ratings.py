@@ -1,24 +1,26 @@
-"""The ratings of one query as a matrix, for labels and coverage by any list of its questions.
-
-The definitions are those of `labels.labels`, but in memory for one query. So a change in a query recomputes only this
-query. A property test compares both forms.
-"""
+"""The ratings of one query as a matrix, and scores of runs from it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
+import ir_measures
 import numpy as np
-from numpy.typing import NDArray
 
-from ..bank import StoredGrader
-from ..records import ranked_keys
+from ..bank import StoredGrader, answered_by_topic, questions
+from ..errors import InputError
+from ..measures import COVER, Array, Flags, Indices, answers_of, make_intent_evaluator, parse_measure, trec_order
+from ..records import ranked_keys, rankings
 from ..store import Project, array_of, cache
+from ..text import first_few
 from ..types import SEPARATOR, GraderSpec, Question
-from ._basis import Basis
-from ._ratings import ratings as ratings_of
-from ._rules import MISSING, Ratings, labels_of, weights_of
+from ._basis import MISSING, Basis, Policy, Ratings, basis, coverage_of, labels_of, ratings as ratings_of, weights_of
+from ._grading_progress import grades_table
+from ._leaderboard_making import score_runs
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,8 @@ class QueryRatings:
     spec: GraderSpec
     query_id: str
     passage_ids: list[str]
-    pooled: NDArray[np.bool_]
-    text_keys: NDArray[np.int64]
+    pooled: Flags
+    text_keys: Indices
     column: dict[str, int]
     ratings: Ratings
 
@@ -136,7 +138,7 @@ def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions:
     return replace(known, column=column, ratings=ratings)
 
 
-def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64], texts: Sequence[str]) -> Ratings:
+def _ratings_of_texts(project: Project, base: Basis, text_keys: Indices, texts: Sequence[str]) -> Ratings:
     """Return ratings by wording, p x len(texts).
 
     Args:
@@ -169,3 +171,179 @@ def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64
     by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
     by_text[place[here], column[here]] = rating[here]
     return by_text[row_of]
+
+
+def query_scores(
+    project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
+) -> dict[str, float] | None:
+    """Return the score on a query of every run that answers it, as `leaderboard` defines it.
+
+    Args:
+        questions: all questions of the query, active or not, saved or not.
+        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` returns.
+
+    Returns:
+        Score by run; None if the query has nothing to score.
+
+    Raises:
+        InputError: the measure also depends on gold texts or on the coverage of the pool.
+    """
+    query_id = known.query_id
+    answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
+    active = scored(questions, base.grader)
+    weights = weights_of(active, base.policy.weighted)
+    wanted = parse_measure(measure, base.policy.cutoff)
+    if answered_by_topic(project, query_id, questions):
+        return None
+    if not wanted.by_query_alone:
+        raise InputError(
+            "measure-not-predictable",
+            f"Cannot predict the effect of a change on {wanted}.",
+            "Choose EXAM-Cover or a measure of labels, or save the change and see the leaderboard.",
+        )
+    if wanted.basis == "coverage":
+        cutoff = wanted.depth
+        row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
+        tops = project.cached(
+            ("tops", query_id, cutoff, len(row_of)),
+            lambda: {
+                run: [row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of]
+                for run, scores in answered.items()
+            },
+            cache.LABELS,
+        )
+        found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
+        scores = {run: score for run, score in found.items() if score is not None}
+        return scores if (weights > 0).any() else None
+    pooled = np.flatnonzero(known.pooled)
+    if wanted.basis == "intents":
+        passages = [known.passage_ids[row] for row in pooled.tolist()]
+        asked = np.array([q.weight > 0 for q in active], bool)
+        answers = answers_of(passages, ratings[pooled][:, asked], base.min_rating)
+        if answers is None:
+            return None
+        evaluate = make_intent_evaluator(wanted, {query_id: answers})
+        ranked = [trec_order(scores, wanted.depth) for scores in answered.values()]
+        return dict(zip(answered, evaluate.of(query_id, ranked), strict=True))
+    values = labels_of(ratings, weights, base.policy.rule)
+    labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
+    if not labels:
+        return None
+    runs = {run: {query_id: scores} for run, scores in answered.items()}
+    scored_runs = score_runs(runs, [wanted.name], {query_id: labels}, base.min_rating)
+    by_run = {run: by_measure[wanted.name] for run, by_measure in scored_runs.items()}
+    return {run: scores[query_id] for run, scores in by_run.items() if query_id in scores}
+
+
+class _MeanOfKnown(ir_measures.MeanAgg):
+    """The mean over the queries that have a value."""
+
+    def add(self, value: float) -> None:
+        if not math.isnan(value):
+            super().add(value)  # type: ignore[no-untyped-call]
+
+
+@dataclass(frozen=True)
+class _Graded:
+    """The ratings of a query with p passages and r questions.
+
+    Args:
+        rows: row by passage id.
+        ratings: p x r ratings.
+        ungraded: p x r flags of the pairs that were never graded.
+        weights: r weights.
+    """
+
+    rows: dict[str, int]
+    ratings: Ratings
+    ungraded: Flags
+    weights: Array
+
+
+def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -> Any:
+    """Return EXAM-Cover as a measure of ir_measures for any run, from the questions and grades of a project.
+
+    Its value is NaN for a query without questions or with ungraded pairs; means leave such queries out.
+
+    Args:
+        settings: fields of `Policy`. They are part of the measure's name.
+
+    Raises:
+        InputError: the name is not EXAM-Cover, or the settings are invalid.
+    """
+    policy = Policy(**settings)
+    wanted = parse_measure(name, policy.cutoff)
+    if wanted.basis != "coverage":
+        raise InputError(
+            "not-a-coverage-measure",
+            f"{wanted} is not a measure of coverage.",
+            "Use EXAM-Cover@20. For a measure of labels, use the labels of the project as qrels.",
+        )
+    usual = {
+        field.name: ir_measures.measures.ParamInfo(default=field.default)  # type: ignore[no-untyped-call]
+        for field in fields(Policy)
+    }
+
+    class _Coverage(ir_measures.Measure):
+        __name__ = NAME = COVER
+        SUPPORTED_PARAMS = usual
+        DEFAULT = math.nan
+        RUN_INPUTS = ("query_id", "doc_id", "score")
+        QREL_INPUTS = ("query_id",)
+
+        def runtime_impl(self, qrels: Any, run: Any) -> Iterator[ir_measures.Metric]:
+            ranked = {
+                query: dict(zip(part["doc_id"], part["score"], strict=True)) for query, part in run.groupby("query_id")
+            }
+            for query, value in _values(project, basis(project, Policy(**self.params)), qrels["query_id"], ranked):
+                yield ir_measures.Metric(query, self, value)
+
+        def aggregator(self) -> _MeanOfKnown:
+            return _MeanOfKnown()  # type: ignore[no-untyped-call]
+
+    return _Coverage(**{**settings, "cutoff": wanted.depth})  # type: ignore[no-untyped-call]
+
+
+def _values(
+    project: Project, base: Basis, judged: Iterable[str], ranked: Mapping[str, Mapping[str, float]]
+) -> Iterator[tuple[str, float]]:
+    """Yield the coverage of each query that has one; a warning names the queries with ungraded pairs."""
+    graded = project.cached(("graded by query", base.key), lambda: _graded(project, base), cache.LABELS)
+    waiting = []
+    for query in dict.fromkeys([*judged, *ranked]):
+        known = graded.get(query)
+        if known is None or not (known.weights > 0).any():
+            continue
+        if query not in ranked:
+            if base.policy.skipped == "zero":
+                yield query, 0.0
+            continue
+        top = trec_order(ranked[query], base.policy.cutoff)
+        rows = [known.rows[passage] for passage in top if passage in known.rows]
+        if len(rows) < len(top) or known.ungraded[rows][:, known.weights != 0].any():
+            waiting.append(query)
+        else:
+            yield query, coverage_of(known.ratings, known.weights, rows, base.min_rating) or 0.0
+    if waiting:
+        warnings.warn(
+            f"Queries with ungraded pairs are left out ({len(waiting):,}): {first_few(waiting)}."
+            " Add the run to the project, and grade it.",
+            stacklevel=2,
+        )
+
+
+def _graded(project: Project, base: Basis) -> dict[str, _Graded]:
+    asked = {question.question_id: question for question in questions(project, base.version)}
+    found = {}
+    for query, part in grades_table(project, base).groupby("query_id"):
+        ratings, states = (
+            part.pivot(index="doc_id", columns="question_id", values=name) for name in ("rating", "state")
+        )
+        found[str(query)] = _Graded(
+            {passage: row for row, passage in enumerate(ratings.index)},
+            ratings.to_numpy(np.int8, na_value=MISSING),
+            (states == "ungraded").to_numpy(),
+            # The question of a direct grader is the query itself.
+            weights_of([asked.get(name) or Question(name, name, "") for name in ratings.columns], base.policy.weighted),
+        )
+    return found

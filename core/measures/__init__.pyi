@@ -19,14 +19,41 @@ from ._correlation import (
     correlate as correlate,
     correlate_by as correlate_by,
 )
-from ._drift_test import DRIFT_ALARM as DRIFT_ALARM, drift_evidence as drift_evidence, noise_bound as noise_bound
-from ._intents import Answers as Answers, answers_of as answers_of, make_intent_evaluator as make_intent_evaluator
-from ._means import (
+from ._intents import (
+    NUGGETS_SUPPORTED as NUGGETS_SUPPORTED,
+    SIMILARITIES as SIMILARITIES,
+    Answers as Answers,
+    NuggetScores as NuggetScores,
+    answers_of as answers_of,
+    make_intent_evaluator as make_intent_evaluator,
+    mean_nugget_scores as mean_nugget_scores,
+    nugget_scores as nugget_scores,
+)
+from ._means_and_tests import (
+    ALPHA as ALPHA,
+    DRIFT_ALARM as DRIFT_ALARM,
+    HELD_OUT as HELD_OUT,
+    PERMUTATIONS as PERMUTATIONS,
+    SEALED_LEVEL as SEALED_LEVEL,
     Array as Array,
+    Flags as Flags,
+    Indices as Indices,
     Interval as Interval,
+    RepairTest as RepairTest,
     Skipped as Skipped,
+    drift_evidence as drift_evidence,
+    holm as holm,
+    maximal_sections as maximal_sections,
+    mcnemar as mcnemar,
     mean_and_standard_error as mean_and_standard_error,
+    noise_bound as noise_bound,
+    randomisation_test as randomisation_test,
+    rewording_test as rewording_test,
+    sealed_test as sealed_test,
+    separable_differences as separable_differences,
+    spent as spent,
     system_score as system_score,
+    t_test as t_test,
     tied as tied,
     wilson as wilson,
 )
@@ -38,25 +65,10 @@ from ._measure import (
     SUPPORTED_COVER as SUPPORTED_COVER,
     Measure as Measure,
     MeasureBasis as MeasureBasis,
+    make_evaluator as make_evaluator,
     parse_measure as parse_measure,
+    trec_order as trec_order,
 )
-from ._nugget_measures import (
-    NUGGETS_SUPPORTED as NUGGETS_SUPPORTED,
-    NuggetScores as NuggetScores,
-    mean_nugget_scores as mean_nugget_scores,
-    nugget_scores as nugget_scores,
-)
-from ._paired_tests import (
-    ALPHA as ALPHA,
-    PERMUTATIONS as PERMUTATIONS,
-    holm as holm,
-    mcnemar as mcnemar,
-    randomisation_test as randomisation_test,
-    separable_differences as separable_differences,
-    t_test as t_test,
-)
-from ._repair import HELD_OUT as HELD_OUT, RepairTest as RepairTest, rewording_test as rewording_test, spent as spent
-from ._sealed import SEALED_LEVEL as SEALED_LEVEL, sealed_test as sealed_test
 from ._system_choice import (
     Choice as Choice,
     Choosing as Choosing,
@@ -65,7 +77,6 @@ from ._system_choice import (
     Stake as Stake,
     Table as Table,
     choosing as choosing,
+    order_signs as order_signs,
     stakes as stakes,
 )
-from ._text_similarity import SIMILARITIES as SIMILARITIES
-from ._trec_measures import make_evaluator as make_evaluator, trec_order as trec_order

@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-
 Weights = Literal["linear", "quadratic"]
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -72,11 +70,6 @@ class CrossTable:
         return [int(total) for total in self.counts.sum(axis=1)]
 
     @property
-    def column_totals(self) -> list[int]:
-        """The sum of each column."""
-        return [int(total) for total in self.counts.sum(axis=0)]
-
-    @property
     def n(self) -> int:
         """The sum of all counts."""
         return int(self.counts.sum())
@@ -130,23 +123,7 @@ def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups:
 
     Returns:
         A table whose values are the numbers of the groups; the last group is 0.
-
-    Raises:
-        InputError: the groups do not match the table or each other.
     """
-    if len(row_groups) != len(column_groups):
-        raise InputError(
-            "groups-do-not-match",
-            f"{len(row_groups)} groups of rows do not match {len(column_groups)} groups of columns.",
-            "Use the same number of groups for both.",
-        )
-    for groups, values in ((row_groups, table.rows), (column_groups, table.columns)):
-        if sorted(value for group in groups for value in group) != sorted(values):
-            raise InputError(
-                "groups-do-not-cover-values",
-                f"The groups {[list(group) for group in groups]} do not cover the values {sorted(values)} once each.",
-                "Put every value into one group.",
-            )
     of_rows, of_columns = (
         np.array([[value in group for value in values] for group in groups], dtype=np.int64).reshape(
             len(groups), len(values)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, unknown_name
-from ._means import Array, Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
+from ._means_and_tests import Array, Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
 
 Ties = Literal["average", "random"]
 
@@ -85,7 +85,9 @@ def correlate(
     """
     if ties == "average" and (std_errors_a is not None or std_errors_b is not None):
         raise InputError(
-            "ties-with-standard-errors", "Standard errors cannot be used with average ties.", "Use random ties."
+            "ties-with-standard-errors",
+            "Standard errors cannot be used with average ties.",
+            "Use random ties: --ties random.",
         )
     if repeats < 1:
         raise InputError("samples-out-of-range", f"Number of repeats {repeats} is out of range.", "Use 1 or more.")
@@ -151,27 +153,23 @@ def bootstrap(
     statistics: Sequence[str] = ("spearman", "kendall"),
     samples: int = 1000,
     seed: int = 0,
-    level: float = 0.95,
     skipped: Skipped = "zero",
 ) -> dict[str, tuple[float, float] | None]:
-    """Return percentile intervals of a leaderboard correlation, over resampled queries.
+    """Return 95 % percentile intervals of a leaderboard correlation, over resampled queries.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
 
     Args:
         per_query_a, per_query_b, statistics, samples, seed, skipped: as in `bootstrap_samples`.
-        level: the share of the samples inside the interval, above 0 and below 1.
 
     Returns:
         (low, high) by statistic, over the samples in which it is defined; None if it is undefined in all samples.
 
     Raises:
-        InputError: an unknown statistic, or a level or a number of samples out of range.
+        InputError: no samples.
     """
-    if not 0 < level < 1:
-        raise InputError("level-out-of-range", f"Level {level} is out of range.", "Use a number between 0 and 1.")
     drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
-    return {name: percentiles(values, level) for name, values in drawn.items()}
+    return {name: percentiles(values) for name, values in drawn.items()}
 
 
 def bootstrap_samples(
@@ -204,11 +202,8 @@ def bootstrap_samples(
         with fewer than 3 common systems, or with fewer than 2 queries to draw from.
 
     Raises:
-        InputError: an unknown statistic, or no samples.
+        InputError: no samples.
     """
-    for name in statistics:
-        if name not in _COEFFICIENTS:
-            raise unknown_name("unknown-correlation", "correlation", name, _COEFFICIENTS)
     if samples < 1:
         raise InputError("samples-out-of-range", f"Number of samples {samples} is out of range.", "Use 1 or more.")
     systems = sorted(per_query_a.keys() & per_query_b.keys())

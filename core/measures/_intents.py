@@ -1,17 +1,18 @@
-"""Measures that treat the questions of a query as its intents: alpha_nDCG, ERR-IA and nDCG-IA."""
+"""Measures beyond labels: of questions, nuggets and gold texts."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from ._measure import Measure
-from ._trec_measures import RunScores, trec_order
+from ..text import meaningful_words
+from ._measure import Measure, RunScores, trec_order
 
 
 @dataclass(frozen=True)
@@ -104,16 +105,7 @@ def make_intent_evaluator(measure: Measure, intents: Intents) -> IntentEvaluator
     Returns:
         An evaluator that returns a run's scores by query id, for the queries in both `intents` and the run. The score
         is 0 if no passage answers a question.
-
-    Raises:
-        InputError: the measure is not computed from answered questions.
     """
-    if measure.basis != "intents":
-        raise InputError(
-            "not-an-answer-measure",
-            f"Measure {measure} is not computed from answered questions.",
-            "Use a measure such as ERR_IA@20.",
-        )
     return _MAKERS[measure.family.name](intents, measure.depth)
 
 
@@ -130,7 +122,7 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
     binary grades. The divisor is the collection-independent normalisation that TREC's Web track reported.
 
-    Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
+    Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
     best = _err(range(1, cutoff + 1))
 
@@ -154,7 +146,7 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     Source: Agrawal, Gollapudi, Halverson and Ieong, Diversifying Search Results, WSDM 2009, section 5.1, with the
     discount 1 / log2(1 + rank).
 
-    Args, returns, raises: as `make_intent_evaluator`, with a cutoff from 1.
+    Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
 
     def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
@@ -265,3 +257,92 @@ def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> 
         return lambda tops: [score(answering, top) for top in tops]
 
     return prepare
+
+
+NOT_SUPPORTED, PARTIAL, NUGGETS_SUPPORTED = range(3)
+"""Ratings of assignments, Nuggetizer's not_support, partial_support and support."""
+
+
+@dataclass(frozen=True)
+class NuggetScores:
+    """Scores from 0 to 1, as castorini/nuggetizer defines them in `metrics.py`.
+
+    Args:
+        strict_vital, strict_all: share of the vital nuggets, and of all nuggets, that are fully supported.
+        vital, all: the same, but a partly supported nugget counts half. In `all`, okay and vital nuggets count equally.
+    """
+
+    strict_vital: float
+    strict_all: float
+    vital: float
+    all: float
+
+
+def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
+    """Return the scores of one response.
+
+    Args:
+        assigned: for each nugget whether it is vital, and the rating of its assignment.
+
+    Returns:
+        The scores. A share is 0 without nuggets, or without vital nuggets.
+    """
+    every = [rating for _, rating in assigned]
+    vital = [rating for is_vital, rating in assigned if is_vital]
+    return NuggetScores(_share(vital, 0), _share(every, 0), _share(vital, 0.5), _share(every, 0.5))
+
+
+def _share(ratings: Sequence[int], partial: float) -> float:
+    earned = ratings.count(NUGGETS_SUPPORTED) + partial * ratings.count(PARTIAL)
+    return earned / len(ratings) if ratings else 0.0
+
+
+def mean_nugget_scores(scores: Sequence[NuggetScores]) -> NuggetScores:
+    """Return the mean of each score over the responses of a run."""
+    columns = zip(*((one.strict_vital, one.strict_all, one.vital, one.all) for one in scores), strict=True)
+    return NuggetScores(*map(mean, columns))
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """A method of comparing texts.
+
+    Args:
+        prepare: a function that is applied once to every passage and every gold text.
+        scorer: returns a function from two prepared texts, the system's and the gold text, to a number from 0 to 1.
+    """
+
+    prepare: Callable[[str], str]
+    scorer: Callable[[], Callable[[str, str], float]]
+
+
+def lemmas(text: str) -> str:
+    """Return the lemmas of a text in lower case, without punctuation and stop words, separated by spaces."""
+    import simplemma
+
+    return " ".join(simplemma.lemmatize(word, lang="en").lower() for word in meaningful_words(text))
+
+
+def _rouge_1() -> Callable[[str, str], float]:
+    # The package's scorer would import nltk, which takes seconds, only to count words.
+    from rouge_score.scoring import fmeasure
+
+    def score(text: str, gold: str) -> float:
+        words, wanted = Counter(text.split()), Counter(gold.split())
+        both = (words & wanted).total()
+        return float(fmeasure(both / max(words.total(), 1), both / max(wanted.total(), 1)))
+
+    return score
+
+
+def _chrf() -> Callable[[str, str], float]:
+    from sacrebleu.metrics.chrf import CHRF
+
+    program = CHRF()
+    return lambda text, gold: float(program.sentence_score(text, [gold]).score) / 100 if text and gold else 0.0
+
+
+SIMILARITIES = {"ROUGE-1": Similarity(lemmas, _rouge_1), "chrF": Similarity(str, _chrf)}
+"""Similarity by the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of lower-case lemmas,
+without punctuation and stop words. A lemma counts as often as both texts have it (original-exam, section 4.1.2; Lin,
+2004). chrF is the F-score of character n-grams, n = 1 to 6, with twice the weight on recall (Popović, 2015)."""

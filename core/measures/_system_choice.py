@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ._correlation import correlate, rank_correlations
-from ._means import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
+from ._means_and_tests import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None means that the query could not be scored; it is left out of the run's mean. A query
@@ -113,7 +113,9 @@ def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = 
     queries = sorted(set().union(*wanted.values()))
     counts = drawn_counts(len(queries), samples, seed)
     drawn = {name: _resampled(table, runs, queries, wanted[name], counts) for name, table in tables.items()}
-    picked = {name: _greatest(means) for name, means in drawn.items()}
+    # 1 for the runs with the greatest mean of a resample, else 0.
+    filled = {name: np.where(np.isnan(means), -np.inf, means) for name, means in drawn.items()}
+    picked = {name: (row >= row.max(axis=1, keepdims=True)).astype(np.float64) for name, row in filled.items()}
     choices = [_choice(name, table, runs, wanted[name], picked[name]) for name, table in tables.items()]
     pairings = [
         _pairing(one, other, drawn, picked) for a, b in combinations(choices, 2) for one, other in ((a, b), (b, a))
@@ -168,12 +170,6 @@ def _resampled(
     return resampled_means(np.array(scores, dtype=np.float64).reshape(len(queries), len(runs)), counts)
 
 
-def _greatest(means: Array) -> Array:
-    """Return 1 for the runs with the greatest mean of a resample, else 0."""
-    filled = np.where(np.isnan(means), -np.inf, means)
-    return np.asarray((filled >= filled.max(axis=1, keepdims=True)).astype(np.float64))
-
-
 @dataclass(frozen=True)
 class NewScore:
     """A score that would change if a case were confirmed.
@@ -216,22 +212,13 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
 
     Args:
         tables: the evaluations that choose, such as Recall@5 and LLM-retEval@5.
-        cases: for each case, the scores that it would change.
-
-    Raises:
-        InputError: a correction names an unknown evaluation or run.
+        cases: for each case, the scores of these evaluations and their runs that it would change.
     """
     boards = {name: _Board.of(table) for name, table in tables.items()}
     found = []
     for at, corrections in enumerate(cases):
         by_board: dict[str, list[NewScore]] = {}
         for one in corrections:
-            if one.evaluation not in boards or one.run not in boards[one.evaluation].runs:
-                raise InputError(
-                    "unknown-run",
-                    f"Unknown run {one.run} of evaluation {one.evaluation}.",
-                    "Correct only scores of the given leaderboards.",
-                )
             by_board.setdefault(one.evaluation, []).append(one)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
         closing = max((one[1] for one in moved), default=0.0)
@@ -270,11 +257,12 @@ class _Board:
         if leads.all():
             return not leads_now.all(), 0.0 if leads_now.all() else 1.0, 0
         gap, gap_now = (means[leads].mean() - means[~leads].max() for means in (old, new))
-        swapped = (_order(old) * _order(new) < 0).sum() // 2
+        swapped = (order_signs(old) * order_signs(new) < 0).sum() // 2
         another = bool((leads != leads_now).any())
         return another, min(float((gap - gap_now) / gap), 1.0), int(swapped)
 
 
-def _order(means: Array) -> Array:
+def order_signs(means: Array) -> Array:
+    """Return the sign of the difference of every two means: 1, 0 or -1; means that differ by `TIED` are equal."""
     apart = means[:, None] - means[None, :]
     return np.where(np.abs(apart) <= TIED, 0.0, np.sign(apart))

@@ -10,7 +10,7 @@ from .. import audit as room
 from ..audit import find_audit
 from ..bank import grade_command
 from ..formats import read_small
-from ..measures.audit import VARIANCES, Variance
+from ..measures.audit import VARIANCES, Rate, Variance
 from ..store import Project
 from .describing import Option
 from .opening import Opening
@@ -171,7 +171,7 @@ def _cuts(cuts: tuple[float, ...]) -> str:
     return ", ".join(f"{cut:.4f}" for cut in cuts)
 
 
-def _rate(share: room.Share) -> str | None:
+def _rate(share: Rate) -> str | None:
     return None if share.value is None else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
 
 

@@ -1,9 +1,12 @@
 from ._adjudication import (
     STANDINGS as STANDINGS,
+    BetweenPeople as BetweenPeople,
     Contested as Contested,
+    OfPair as OfPair,
     Place as Place,
     Standing as Standing,
     accept_agreed as accept_agreed,
+    between_people as between_people,
     contested as contested,
     decide as decide,
     decisions as decisions,
@@ -11,7 +14,6 @@ from ._adjudication import (
     may_decide as may_decide,
     undo_decision as undo_decision,
 )
-from ._changes.causes import QuestionChange as QuestionChange, why_label as why_label
 from ._changes.edit_impact import (
     Changes as Changes,
     Directions as Directions,
@@ -22,88 +24,76 @@ from ._changes.edit_impact import (
     version_edits as version_edits,
     why as why,
 )
-from ._changes.override_effect import (
+from ._changes.rescoring import (
     Effect as Effect,
+    SystemChange as SystemChange,
     override_labels as override_labels,
     ratings_effect as ratings_effect,
 )
-from ._changes.rescoring import SystemChange as SystemChange
 from ._changes.state_differences import (
     LabelFlip as LabelFlip,
+    QuestionChange as QuestionChange,
     StateChanges as StateChanges,
     flips_csv as flips_csv,
     state_changes as state_changes,
+    why_label as why_label,
 )
 from ._disagreements import settling as settling
 from ._disagreements.check_next import Check as Check, CheckNext as CheckNext
-from ._disagreements.confirming import Confirmation as Confirmation, confirmation as confirmation
 from ._disagreements.disagreement_queue import (
     Cell as Cell,
     Giving as Giving,
     Order as Order,
+    Outcome as Outcome,
     Queue as Queue,
     Row as Row,
+    outcome as outcome,
     queue as queue,
     row_of as row_of,
 )
 from ._disagreements.label_agreement import (
     Agreement as Agreement,
+    Confirmation as Confirmation,
+    Judgments as Judgments,
+    Labels as Labels,
+    Person as Person,
+    Side as Side,
     agreement as agreement,
+    confirmation as confirmation,
+    machine as machine,
+    people as people,
     table_csv as table_csv,
     table_latex as table_latex,
 )
-from ._disagreements.override_preview import Outcome as Outcome, outcome as outcome
-from ._disagreements.settlement_record import (
+from ._disagreements.settling import (
     NO_REASON as NO_REASON,
     AlreadySettled as AlreadySettled,
     Case as Case,
     Settling as Settling,
     acts as acts,
+    case_of as case_of,
     disputes as disputes,
     disputes_csv as disputes_csv,
     record as record,
     record_csv as record_csv,
-    settled as settled,
-)
-from ._disagreements.settling import (
-    case_of as case_of,
     reopen as reopen,
     settle_by_comment as settle_by_comment,
     settle_by_dispute as settle_by_dispute,
     settle_by_edit as settle_by_edit,
     settle_by_override as settle_by_override,
+    settled as settled,
     side_name as side_name,
 )
-from ._disagreements.sides import (
-    Judgments as Judgments,
-    Labels as Labels,
-    Person as Person,
-    Side as Side,
-    machine as machine,
-    people as people,
-)
-from ._my_work import (
-    Share as Share,
-    Work as Work,
-    finished_jobs as finished_jobs,
-    judged_of as judged_of,
-    my_work as my_work,
-    shares as shares,
-)
-from ._passages.answer_positions import (
-    Segment as Segment,
-    Span as Span,
-    find_answer as find_answer,
-    segments as segments,
-)
-from ._passages.bank_gaps import strays as strays, uncovered as uncovered
-from ._passages.judging_order import ToJudge as ToJudge, Turn as Turn, next_turn as next_turn
 from ._passages.passage_details import (
     AskedQuestion as AskedQuestion,
     Desk as Desk,
     Said as Said,
+    Segment as Segment,
+    Span as Span,
+    find_answer as find_answer,
     label_with as label_with,
     read_passage as read_passage,
+    segments as segments,
     strongest_first as strongest_first,
 )
 from ._passages.passage_search import (
@@ -112,19 +102,27 @@ from ._passages.passage_search import (
     Found as Found,
     Listed as Listed,
     State as State,
+    ToJudge as ToJudge,
+    Turn as Turn,
+    next_turn as next_turn,
     search as search,
     where_to_begin as where_to_begin,
 )
-from ._people_agreement import BetweenPeople as BetweenPeople, OfPair as OfPair, between_people as between_people
-from ._presence import Presence as Presence
-from ._project_summary import (
+from ._question_faults import Repair as Repair, repair as repair, strays as strays, uncovered as uncovered
+from ._work_status import (
     Agreeing as Agreeing,
     Leading as Leading,
+    Presence as Presence,
+    Share as Share,
     ToCurate as ToCurate,
     Waiting as Waiting,
+    Work as Work,
     agreeing as agreeing,
+    finished_jobs as finished_jobs,
+    judged_of as judged_of,
     leading as leading,
+    my_work as my_work,
+    shares as shares,
     stale_overrides as stale_overrides,
     to_curate as to_curate,
 )
-from ._repairs import Repair as Repair, repair as repair

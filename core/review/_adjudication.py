@@ -1,15 +1,19 @@
-"""Adjudication: values that several assessors gave independently for the same item, and the decisions on them."""
+"""Values of several people for the same item: decisions on them, and their agreement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 from typing import Literal, get_args
+
+import numpy as np
 
 from ..bank import latest_version
 from ..errors import InputError, NotAllowed
 from ..labels import write_override, write_withdrawal
+from ..measures import Coefficient, alpha_of, cohen_kappa, cross_table, krippendorff_alpha, weighted_kappa
 from ..records import (
     ADJUDICATED,
     PREFIX,
@@ -26,6 +30,7 @@ from ..records import (
 )
 from ..store import Cursor, Project, as_name, log
 from ..text import clean_text
+from ..types import RATINGS
 
 Standing = Literal["differs", "agrees", "waiting", "decided"]
 STANDINGS: Mapping[Standing, str] = {
@@ -195,19 +200,16 @@ def decide(
                 "Wait for them, or replace them: exam assignments remove, then exam assignments join.",
             )
         if over is not None and (one.decision and one.decision.stated_at) not in over:
-            raise InputError(
-                "decided-meanwhile", _meanwhile(one.decision), "Check the decision, and decide again if it is wrong."
-            )
+            now = one.decision
+            said = f"{now.author} has already decided {now.value}: {now.reason}" if now else _WITHDRAWN
+            raise InputError("decided-meanwhile", said, "Check the decision, and decide again if it is wrong.")
         _write(project, cursor, double, one, value, reason, author)
 
     _each(project, place[0], author, write, lambda one: one.place == place, place[1])
     return decisions(project, place)[0].stated_at
 
 
-def _meanwhile(decision: Decision | None) -> str:
-    if decision is None:
-        return "Another person has withdrawn the decision."
-    return f"{decision.author} has already decided {decision.value}: {decision.reason}"
+_WITHDRAWN = "Another person has withdrawn the decision."
 
 
 def accept_agreed(project: Project, query_id: str, author: str) -> int:
@@ -390,3 +392,103 @@ def _state(
 def _named(one: Contested) -> dict[str, str]:
     question = {} if one.question_id is None else {"question": one.question_id}
     return {"query": one.query_id, "passage": one.passage_id, **question}
+
+
+Kind = Literal["judgments", "ratings"]
+SCALES: Mapping[Kind, tuple[int, ...]] = {"judgments": tuple(SCALE), "ratings": tuple(RATINGS)}
+"""By kind of values (judgments of passages, ratings of questions in passages), the possible values."""
+
+
+@dataclass(frozen=True)
+class OfPair:
+    """Agreement between two people.
+
+    Args:
+        n: number of things (passages, or questions in passages) with a value from both.
+        same: number of these things with equal values.
+        kappa, weighted: Cohen's kappa, and kappa with quadratic weights.
+        alpha: Krippendorff's alpha with ordinal distances.
+    """
+
+    left: str
+    right: str
+    n: int
+    same: int
+    kappa: Coefficient
+    weighted: Coefficient
+    alpha: Coefficient
+
+
+@dataclass(frozen=True)
+class BetweenPeople:
+    """Agreement of people on one kind of values.
+
+    Args:
+        n: number of things (passages, or questions in passages) with values from two or more people.
+        same: number of these things with only equal values.
+        people: number of these things with a value from the person, by name.
+        alpha: Krippendorff's alpha of all people, with ordinal distances; values can be missing.
+        pairs: all pairs of people with common things, most common things first.
+    """
+
+    kind: Kind
+    n: int
+    same: int
+    people: Mapping[str, int]
+    alpha: Coefficient
+    pairs: list[OfPair]
+
+
+_VALUES: Mapping[Kind, str] = {
+    "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing, substr(name, length($prefix) + 1) AS name,"
+    " value::INTEGER AS value FROM {judgments} JOIN sources USING (source_key) JOIN queries USING (query_key)"
+    " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)",
+    # An adjudicated rating is not a person's own rating.
+    "ratings": "SELECT [question_text_key, passage_text_key]::VARCHAR AS thing, author AS name,"
+    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides} JOIN questions USING (question_key)"
+    " JOIN queries USING (query_key) WHERE withdrawn_at IS NULL AND $prefix <> ''"
+    " AND override_key NOT IN (SELECT override_key FROM adjudications WHERE override_key IS NOT NULL)"
+    " AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
+}
+
+
+def between_people(project: Project, query_id: str | None = None) -> list[BetweenPeople]:
+    """Return the agreement of people on judgments and on ratings. Values hidden from the person of the handle are
+    excluded.
+
+    Source: Cohen 1960 and 1968, Krippendorff 2011; see `measures.agreement`.
+
+    Args:
+        query_id: restricts the values to this query; None for all.
+    """
+    return [_of_kind(project, kind, query_id) for kind in SCALES]
+
+
+def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
+    given = _VALUES[kind].format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
+    table = project.table(
+        f"WITH given AS ({given}) SELECT thing, name, value FROM given"
+        " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
+        {"prefix": PREFIX, "query": query_id},
+    )
+    by_thing = table.to_pandas().pivot(index="thing", columns="name", values="value")
+    names, matrix = list(by_thing.columns), by_thing.to_numpy(float)
+    pairs = [
+        _of_pair(names[one], names[other], matrix[:, [one, other]], SCALES[kind])
+        for one, other in combinations(range(len(names)), 2)
+    ]
+    return BetweenPeople(
+        kind,
+        len(by_thing),
+        int((by_thing.nunique(axis=1) == 1).sum()),
+        {name: int(count) for name, count in by_thing.count().items()},
+        krippendorff_alpha(matrix, "ordinal"),
+        sorted((one for one in pairs if one.n), key=lambda one: -one.n),
+    )
+
+
+def _of_pair(left: str, right: str, values: np.ndarray, scale: tuple[int, ...]) -> OfPair:
+    both = values[~np.isnan(values).any(axis=1)].astype(int)
+    table = cross_table(both[:, 0], both[:, 1], scale, scale)
+    same = int((both[:, 0] == both[:, 1]).sum())
+    return OfPair(left, right, len(both), same, cohen_kappa(table), weighted_kappa(table), alpha_of(table))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import (
-    Basis,
+    DEFAULT_POLICY,
     Leaderboard,
     Policy,
     Queries,
@@ -195,7 +196,7 @@ class Selection:
 def select(
     project: Project,
     against: str = "judgments",
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     top_k: int = DEFAULT_TOP_K,
     measures: Sequence[str] = SELECTION_MEASURES,
     unjudged_zero: bool = False,
@@ -211,7 +212,7 @@ def select(
 
     Args:
         against: name of a source of judgments.
-        policy: names the grader; None for the default policy.
+        policy: names the grader.
         top_k: number of passages of each run and query to use.
         measures: measures of labels for both leaderboards.
         unjudged_zero: whether a passage without a judgment is non-relevant in truth. This fits judgments that list only
@@ -225,7 +226,6 @@ def select(
     """
     if top_k < 1:
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
-    policy = policy or Policy()
     base = basis(project, policy)
     source = find_source(project, against)
     if source in dict(boards(project)):
@@ -235,7 +235,13 @@ def select(
             "Use a source of judgments, such as imported qrels.",
         )
     qrels = label_qrels(project, base)
-    unreadable = _unreadable(project, base, qrels)
+    failed = project.rows(
+        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)",
+        base.parameters,
+    )
+    # Graded, but without a label.
+    unreadable = {(query, passage) for query, passage in failed if passage not in qrels.get(query, {})}
     said = _relevant(qrels, base.min_rating)
     if unreadable_no:
         qrels = _with_zeros(qrels, unreadable)
@@ -284,16 +290,6 @@ def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
     }
 
 
-def _unreadable(project: Project, base: Basis, qrels: Qrels) -> Pairs:
-    """Return the (query, passage) of the pool that were graded but have no label."""
-    asked = project.rows(
-        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)",
-        base.parameters,
-    )
-    return {(query, passage) for query, passage in asked if passage not in qrels.get(query, {})}
-
-
 def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:
     filled = {query: dict(labels) for query, labels in qrels.items()}
     for query, passage in sorted(pairs):
@@ -316,17 +312,14 @@ def classify(
         by_judge, in_truth: whether a pair is relevant; pairs without a value are absent.
     """
     labelled = [pair for pair in pairs if pair in by_judge]
-    counts = {(judge, truth): 0 for judge in (True, False) for truth in (True, False)}
-    for pair in labelled:
-        if pair in in_truth:
-            counts[by_judge[pair], in_truth[pair]] += 1
+    counts = Counter((by_judge[pair], in_truth[pair]) for pair in labelled if pair in in_truth)
     return Classification(
         counts[True, True],
         counts[True, False],
         counts[False, True],
         counts[False, False],
         len(pairs) - len(labelled),
-        len(labelled) - sum(counts.values()),
+        len(labelled) - counts.total(),
     )
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from ..bank import asked_questions
 from ..labels import Leaderboard, Policy, basis, leaderboard, load_ratings, order_systems, over, query_scores, scored
-from ..measures import Array, correlate, parse_measure, separable_differences
+from ..measures import correlate, parse_measure, separable_differences
 from ..store import Project, as_act
 from ._system_significance import score_table
 
@@ -140,11 +141,10 @@ def _size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> Sam
 
 def _separable(board: Leaderboard) -> float | None:
     """Return the median over pairs of systems of the smallest difference that is separated."""
-    scores: list[Array] = list(score_table(board).values())
-    pairs = [(a, b) for a in range(len(scores)) for b in range(a + 1, len(scores))]
+    pairs = list(combinations(score_table(board).values(), 2))
     if not pairs:
         return None
-    found = separable_differences(np.stack([scores[a] - scores[b] for a, b in pairs], axis=1))
+    found = separable_differences(np.stack([one - other for one, other in pairs], axis=1))
     return None if np.isnan(found).all() else float(np.nanmedian(found))
 
 

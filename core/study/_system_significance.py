@@ -1,17 +1,30 @@
-"""Significance of differences of systems: overlap of error bars, and paired tests over queries with correction."""
+"""Significance of differences of systems: pairs, groups, and sealed questions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import combinations, pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ..errors import InputError, unknown_name
-from ..labels import Leaderboard
-from ..measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
+from ..labels import RANKED, Comparison, Leaderboard, Policy, basis, first_answers, graded_share
+from ..measures import (
+    ALPHA,
+    PERMUTATIONS,
+    SEALED_LEVEL,
+    Array,
+    holm,
+    maximal_sections,
+    randomisation_test,
+    sealed_test,
+    t_test,
+    tied,
+)
+from ..records import sealed_questions
 from ..store import Project, as_act
 
 Test = Literal["t", "randomisation"]
@@ -100,8 +113,8 @@ def compare_neighbours(
     seed: int = 0,
 ) -> list[Difference]:
     """Compare every system except the first with the system above it. Arguments are as in `compare_systems`."""
-    runs = [system.run for system in board.systems]
-    return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
+    pairs = [(below, above) for above, below in pairwise(board.scores)]
+    return _compare(board, pairs, test, correction, permutations, seed)
 
 
 def compare_all(
@@ -112,9 +125,7 @@ def compare_all(
     seed: int = 0,
 ) -> list[Difference]:
     """Compare every two systems; `run` is the better system. Arguments are as in `compare_systems`."""
-    runs = [system.run for system in board.systems]
-    pairs = [(run, other) for i, run in enumerate(runs) for other in runs[i + 1 :]]
-    return _compare(board, pairs, test, correction, permutations, seed)
+    return _compare(board, list(combinations(board.scores, 2)), test, correction, permutations, seed)
 
 
 @as_act("see boards")
@@ -184,3 +195,228 @@ def _why_undefined(differences: Array, imported: bool) -> str:
     if len(known) < 2:
         return f"A test needs 2 common queries. These systems have {len(known)}."
     return SAME if not np.any(known) else NO_SPREAD
+
+
+@dataclass(frozen=True)
+class Alike:
+    """The systems of a leaderboard that are not separated.
+
+    Args:
+        groups: (first, last) position, from 0, of every maximal section of the leaderboard in which no two systems
+            differ significantly, from the top down. A group has two or more systems. Groups can overlap: of three
+            systems, the first and the last may differ, though neither is separated from the second.
+        of: by run, the other runs from which it is not separated, in the order of the leaderboard.
+        untested: the reasons why pairs of systems could not be tested, each reason once. Such pairs are not grouped,
+            because nothing is known about them.
+    """
+
+    groups: list[tuple[int, int]]
+    of: dict[str, list[str]]
+    untested: list[str]
+
+
+def alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
+    """Return the groups of systems without significant differences, like the lines of a critical difference diagram.
+
+    Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research
+    7, 2006, section 3.2.2: systems without significant differences are connected. The tests of `pairs` are used.
+
+    Args:
+        board: the leaderboard, best systems first.
+        pairs: comparisons of every two systems, as `remembered_pairs` returns them.
+    """
+    order = [system.run for system in board.systems]
+    same = {frozenset((row.run, row.against)) for row in pairs if row.differs is False or row.undefined == SAME}
+    separated = np.array([[frozenset((run, other)) not in same for other in order] for run in order], bool)
+    return Alike(
+        maximal_sections(separated),
+        {run: [other for other in order if frozenset((run, other)) in same] for run in order},
+        sorted({row.undefined for row in pairs if row.undefined not in (None, SAME)}),
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A leaderboard in a sentence of four parts.
+
+    Args:
+        measure: the measure of the leaderboard.
+        systems: number of systems.
+        groups: the systems that are not separated.
+        against: name of the official leaderboard; None without one.
+        kendall: Kendall's tau-b with the official leaderboard; None without one, or if it is undefined.
+        graded: share of the needed pairs that have a rating, see `labels.graded_share`; None
+            if the leaderboard needs no grades.
+        audited: name of the measure whose scores an audit of these labels corrects; None without an audit.
+    """
+
+    measure: str
+    systems: int
+    groups: Alike
+    against: str | None
+    kendall: float | None
+    graded: str | None
+    audited: str | None
+
+    @property
+    def unseparated(self) -> int | None:
+        """Number of the best systems no two of which are separated, from 1; None if this is not tested."""
+        if self.groups.untested or not self.systems:
+            return None
+        return 1 + next((last for first, last in self.groups.groups if first == 0), 0)
+
+    @property
+    def separation(self) -> str:
+        """The part on the best systems; empty for a single system."""
+        parts = (
+            (self.systems < 2, ""),
+            (self.unseparated is None, "The systems are not tested for differences"),
+            (self.unseparated == self.systems, "No two systems are separated"),
+            (self.unseparated == 1, "The best system is separated from the second"),
+        )
+        return next(
+            (part for applies, part in parts if applies), f"The top {self.unseparated or 0:,} are not separated"
+        )
+
+    @property
+    def agreement(self) -> str:
+        """The part on the official leaderboard; empty without one."""
+        if self.against is None:
+            return ""
+        if self.kendall is None:
+            return f"Correlation with {self.against} is undefined"
+        return f"Kendall {self.kendall:z.2f} with {self.against}"
+
+    @property
+    def grading(self) -> str:
+        """The part on the grades behind the labels; empty if the leaderboard needs no grades."""
+        return "" if self.graded is None else f"{self.graded} graded".capitalize()
+
+    @property
+    def auditing(self) -> str:
+        """The part on the audit; empty if the leaderboard needs no grades."""
+        parts = (
+            (self.graded is None, ""),
+            (self.audited is None, "Not audited"),
+            (self.audited == self.measure, "Audited"),
+        )
+        return next((part for applies, part in parts if applies), f"Only {self.audited} is audited")
+
+    @property
+    def says(self) -> str:
+        """All parts as sentences."""
+        parts = (self.separation, self.agreement, self.grading, self.auditing)
+        return " ".join(f"{part}." for part in parts if part)
+
+
+def summarize(
+    project: Project,
+    board: Leaderboard,
+    compared: Comparison | None = None,
+    audited: str | None = None,
+    test: Test = "t",
+) -> Summary:
+    """Return the facts of the sentence above a leaderboard.
+
+    Args:
+        compared: its comparison with the official leaderboard, if any.
+        audited: name of the measure whose scores an audit of these labels corrects, if any.
+        test: the paired test that separates systems.
+    """
+    return Summary(
+        measure=board.measure,
+        systems=len(board.systems),
+        groups=alike(board, remembered_pairs(project, board, test)),
+        against=compared.official.source if compared else None,
+        kendall=compared.correlation.kendall if compared else None,
+        graded=graded_share(board.usable, board.needed) if board.needed else None,
+        audited=audited,
+    )
+
+
+@dataclass(frozen=True)
+class SealedSystem:
+    """A system: its mean coverage of public and sealed questions, the surplus beyond the median system, and its p.
+
+    `p` is one-sided and corrected by Holm's method.
+    """
+
+    run: str
+    public: float
+    sealed: float
+    surplus: float
+    p: float
+
+    @property
+    def flagged(self) -> bool:
+        """Whether the surplus is significant."""
+        return self.p <= SEALED_LEVEL
+
+
+@dataclass(frozen=True)
+class SealedCoverage:
+    """The systems by falling surplus, and the number of queries with sealed questions."""
+
+    queries: int
+    systems: list[SealedSystem]
+
+    @property
+    def says(self) -> str:
+        """The result as a sentence."""
+        flagged = [one.run for one in self.systems if one.flagged]
+        if not self.queries:
+            return "No question is sealed."
+        if not flagged:
+            return "No system answers public questions significantly better than sealed ones."
+        return f"Systems that answer public questions significantly better than sealed ones: {', '.join(flagged)}."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the result as plain values, as `--json` prints it."""
+        return {**asdict(self), "flagged": [one.run for one in self.systems if one.flagged]}
+
+
+def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
+    """Compare each system's coverage of public and sealed questions with the median system; see `sealed_test`.
+
+    Only questions with a grade count. A system that skipped a query answers none of its questions.
+
+    Raises:
+        InputError: questions are sealed, but fewer than 3 systems or 2 queries can be compared.
+    """
+    base = basis(project, policy)
+    key = ("sealed coverage", base.key, policy.cutoff, base.min_rating)
+    return project.cached(key, lambda: _sealed_coverage(project, policy))
+
+
+def _sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
+    base, sealed = basis(project, policy), sealed_questions(project)
+    if not sealed:
+        return SealedCoverage(0, [])
+    runs = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+    place = {name: i for i, name in enumerate(runs)}
+    found: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
+    for run, query, question, weight, first, usable in project.rows(
+        "SELECT name, query_id, question_id, w, first, usable FROM"
+        f" {first_answers(base, RANKED, ('run_key', 'query_key'))} JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN questions USING (question_key) WHERE w > 0 ORDER BY ALL",
+        base.parameters | {"cutoff": policy.cutoff},
+    ):
+        if usable:
+            _, answered = found.setdefault(query, {}).setdefault(question, (weight, np.zeros(len(runs), bool)))
+            answered[place[run]] = first is not None
+    flags = {query: np.array([one in sealed for one in asked]) for query, asked in found.items()}
+    queries = [query for query, flag in flags.items() if flag.any() and not flag.all()]
+    if len(runs) < 3 or len(queries) < 2:
+        raise InputError(
+            "too-few-to-compare",
+            f"{len(runs)} systems and {len(queries)} queries with graded sealed questions cannot be compared.",
+            "Use at least 3 systems and 2 queries, and grade the sealed questions.",
+        )
+    told = sealed_test(
+        [np.array([answered for _, answered in found[query].values()]).T for query in queries],
+        [np.array([weight for weight, _ in found[query].values()]) for query in queries],
+        [flags[query] for query in queries],
+    )
+    columns = (told.public, told.sealed, told.surplus, told.adjusted)
+    systems = [SealedSystem(run, *(float(one[i]) for one in columns)) for i, run in enumerate(runs)]
+    return SealedCoverage(len(queries), sorted(systems, key=lambda one: (-one.surplus, one.run)))

@@ -9,7 +9,7 @@ from typing import Any
 from ..bank import check_version, find_grader, graders
 from ..errors import InputError
 from ..grading import missing_pairs
-from ..labels import Policy, basis, label_qrels
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, nested
 from ..measures import mean_and_standard_error
 from ..records import check_runs, judgments, pool_depth, rankings, sources
 from ..store import Project, as_act
@@ -95,7 +95,7 @@ class Unjudged:
 
 def unjudged(
     project: Project,
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     top_k: int | None = None,
     runs: Sequence[str] | None = None,
     listed: int = LISTED,
@@ -105,7 +105,7 @@ def unjudged(
     With the pool's depth, `Scope(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
 
     Args:
-        policy: names the grader and the bank version; None for the default policy.
+        policy: names the grader and the bank version.
         top_k: number of passages of each run and query to use; None for the pool's depth.
         runs: names of runs; None for all.
         listed: maximum number of passages to list per run.
@@ -117,7 +117,6 @@ def unjudged(
     top_k = depth if top_k is None else top_k
     if top_k < 1:
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
-    policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
     # Judgments can be counted before anything is graded.
     grader = find_grader(project, policy.grader) if policy.grader or graders(project) else None
@@ -158,14 +157,13 @@ def judged_shares(
     """
     known = {"exam": label_qrels(project, basis(project, policy))} if graders(project) else {}
     known |= {source: judgments(project, source) for source in sources(project) if official}
-    tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs}
-    for run, query, passages in project.rows(
+    rows = project.rows(
         "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": list(runs)},
-    ):
-        tops[run][query] = passages
+    )
+    tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs} | nested(rows)
     found = []
     for run in runs:
         for source, values in known.items():

@@ -16,11 +16,11 @@ from exam_workbench.audit import (
     Audit,
     AuditBoard,
     Goal,
+    Verdict,
     audit_board,
     audit_files,
     batches,
     board_of,
-    cannot_say,
     design,
     draw,
     end_batch,
@@ -30,9 +30,10 @@ from exam_workbench.audit import (
     notice,
     outcome,
     read_facts,
+    say,
 )
 from exam_workbench.audit._audit_data import gather
-from exam_workbench.audit._audit_rows import Difference
+from exam_workbench.audit._audited_leaderboard import Difference
 from exam_workbench.audit._needed_judgments import forecast_of
 from exam_workbench.exchange import bundle, bundle_again, export_project, import_project
 from exam_workbench.labels import Policy, leaderboard
@@ -63,7 +64,7 @@ def audited(project: Project) -> None:
     draw(project, audit, "org", doubled=0.3)
     found = deal(project, audit, "ann")
     assert found is not None
-    cannot_say(project, audit, found.query.query_id, found.cards[0].passage_id, "ann")
+    say(project, audit, Verdict(found.query.query_id, found.cards[0].passage_id, "cannot say"), "ann")
     judge_batch(project, audit)
     judge_batch(project, audit, "bob")
     draw(project, audit, "org")
@@ -143,7 +144,7 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     while (found := deal(project, audit, "ann")) is not None and next_card(found) is not None:
         query, passage = found.query.query_id, next_card(found).passage_id
         if passage in runs["unseen"][query]:
-            cannot_say(project, audit, query, passage, "ann")
+            say(project, audit, Verdict(query, passage, "cannot say"), "ann")
         else:
             judge(project, audit, query, passage, truth(query, passage), "ann")
     board = audit_board(project, audit)

@@ -15,9 +15,9 @@ from exam_workbench.audit import (
     Audit,
     Goal,
     Hand,
+    Verdict,
     assessors,
     batches,
-    cannot_say,
     deal_ahead,
     design,
     draw,
@@ -26,11 +26,9 @@ from exam_workbench.audit import (
     give_back,
     judge,
     look,
-    skip,
-    take_back,
+    say,
 )
-from exam_workbench.audit._batch_assignment import _hands, _own
-from exam_workbench.audit._batch_state import read_state
+from exam_workbench.audit._batch_assignment import _hands, _own, read_state
 from exam_workbench.errors import NotAllowed
 from exam_workbench.records import activity, find_source, judgments, official_sources, set_member, sources, write_board
 from exam_workbench.store import Project, open_project
@@ -201,7 +199,7 @@ def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) 
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
     query, first = found.query.query_id, found.cards[0].passage_id
-    skip(drawn, audit, query, first, "ann")
+    say(drawn, audit, Verdict(query, first, "skipped"), "ann")
     now = deal(drawn, audit, "ann")
     assert now is not None and now.query == found.query
     assert now.cards[-1].passage_id == first and next_card(now) != now.cards[-1]
@@ -219,9 +217,9 @@ def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(draw
     judge(drawn, audit, query, passage, 2, "ann")
     judge(drawn, audit, query, passage, 1, "ann", note="on second thoughts")
     assert judgments(drawn, audit.source)[query] == {passage: 1}
-    cannot_say(drawn, audit, query, other, "ann")
+    say(drawn, audit, Verdict(query, other, "cannot say"), "ann")
     assert other not in judgments(drawn, audit.source)[query]
-    take_back(drawn, audit, query, passage, "ann")
+    say(drawn, audit, Verdict(query, passage, "taken back"), "ann")
     assert judgments(drawn, audit.source) == {}
     batch = batches(drawn, audit)[0]
     assert (batch.judged, batch.cannot_say) == (0, 1)
@@ -239,7 +237,7 @@ def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_quer
         judge(drawn, audit, query, passage, 1, "ann")
     following = deal(drawn, audit, "ann")
     assert following is not None and following.query.query_id != query
-    take_back(drawn, audit, query, passages[-1], "ann")
+    say(drawn, audit, Verdict(query, passages[-1], "taken back"), "ann")
     # Others are dealt all that is left, and it is not among it.
     ahead = deal_ahead(drawn, audit, "ben", 100)
     assert ahead and all(passages[-1] not in [card.passage_id for card in one.cards] for one in ahead if one.turn == 1)
@@ -255,7 +253,7 @@ def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherw
     give_back(drawn, audit, "ann")
     assert any(one.query.query_id == at[0] for one in deal_ahead(drawn, audit, "ben", 100))
     with refusal("query-taken", str(at[0]), "ben"):
-        take_back(drawn, audit, *at, "ann")
+        say(drawn, audit, Verdict(*at, "taken back"), "ann")
     judge(drawn, audit, *at, 2, "ann")
 
 

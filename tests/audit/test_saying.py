@@ -22,7 +22,7 @@ from exam_workbench.audit import (
     methods,
 )
 from exam_workbench.audit._calibration import rating_cuts
-from exam_workbench.audit._circularity import family_of
+from exam_workbench.audit._grader_cards import family_of
 from exam_workbench.bank import named_graders
 from exam_workbench.labels import Policy
 from exam_workbench.records import state_families

@@ -11,7 +11,7 @@ import pytest
 from exam_workbench import bank, exchange, review, study
 from exam_workbench.exchange import exporting
 from exam_workbench.labels import Policy, overrides
-from exam_workbench.measures._sealed import sealed_test
+from exam_workbench.measures._means_and_tests import sealed_test
 from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.records import activity, hidden_questions, sealed_questions
 from exam_workbench.review import read_passage

@@ -12,7 +12,7 @@ from exam_workbench.bank import drift, find_grader, make_named, remember_setting
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Grader, make_grader
 from exam_workbench.grading import Request, run_job, watch, write_missing
-from exam_workbench.measures._drift_test import DRIFT_ALARM, drift_evidence, noise_bound
+from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import fill_audited

@@ -103,7 +103,7 @@ def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]
 @pytest.mark.parametrize("limits", [{}, {"SPREAD": 0, "KEPT": 0}], ids=["as they are", "keys far apart, too large"])
 def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> None:
     for name, value in limits.items():
-        monkeypatch.setattr(f"exam_workbench.labels._matrices.{name}", value)
+        monkeypatch.setattr(f"exam_workbench.labels._labels.{name}", value)
     # As a project that was opened again: nothing is known of it.
     project = Project(made._database)
     for policy in POLICIES:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from exam_workbench.bank import question_text_key, save
 from exam_workbench.errors import InputError
 from exam_workbench.labels import Policy, basis, coverage, labels, labels_of, leaderboard, override
-from exam_workbench.labels._rules import parse_rule
+from exam_workbench.labels._basis import parse_rule
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import (

@@ -14,7 +14,7 @@ from exam_workbench.formats import Source
 from exam_workbench.grading import make_plan
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, leaderboard, leaderboard_per
-from exam_workbench.labels._subtopic_leaderboards import coverage_by_topic, mean_over_subtopics, topic_labels
+from exam_workbench.labels._leaderboard_variants import coverage_by_topic, mean_over_subtopics, topic_labels
 from exam_workbench.records import add_passages, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project

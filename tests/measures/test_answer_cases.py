@@ -19,7 +19,6 @@ from exam_workbench.measures.answers import (
     propose,
     settled,
 )
-from tests.made.refusals import refusal
 
 YES, NO, UNKNOWN = True, False, None
 OLDER = (
@@ -131,8 +130,6 @@ def test_what_would_change_the_choice_comes_first() -> None:
     assert [one.at for one in found] == [3, 1, 0, 4, 2]
     assert [one.chooses_another for one in found] == [True, True, False, False, False]
     assert found[0].swaps == 1 and found[0].closing == 1 and found[-1].closing == pytest.approx(-1)
-    with refusal("unknown-run", "Recall@5", "missing"):
-        stakes(tables, [gain("missing", "q0")])
 
 
 @given(

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
@@ -164,10 +165,6 @@ def test_input_that_gives_no_correlation_is_refused() -> None:
     with refusal("ties-with-standard-errors"):
         correlate(good, good, std_errors_a={"s00": 0.1})
     nested = {system: {"q1": score, "q2": score} for system, score in good.items()}
-    with refusal("unknown-correlation"):
-        bootstrap(nested, nested, ["gamma"])
-    with refusal("level-out-of-range"):
-        bootstrap(nested, nested, level=95)
     with refusal("samples-out-of-range"):
         bootstrap(nested, nested, samples=0)
 
@@ -230,9 +227,8 @@ def test_skipped_queries_in_a_bootstrap() -> None:
     }
     official = {"s0": 1.0, "s1": 2.0, "picky": 3.0}
     assert bootstrap(a, official, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
-    zero = bootstrap(a, official, ["kendall"], skipped="zero", level=0.5)["kendall"]
-    assert zero is not None
-    assert zero[1] < 0
+    zero = bootstrap_samples(a, official, ["kendall"], skipped="zero")["kendall"]
+    assert np.nanquantile(zero, 0.75) < 0
 
 
 def test_a_bootstrap_without_enough_to_draw_from_has_no_interval() -> None:

@@ -9,7 +9,6 @@ from exam_workbench.measures.item_response import fit_graded, fit_marginal, grad
 from exam_workbench.measures.item_response._response_fits import GradedItems, graded_chances
 from exam_workbench.measures.item_response._response_models import Items
 from tests.made.answers import correlation
-from tests.made.refusals import refusal
 
 # How many of 1,000 test takers gave each pattern of right answers, 00000 to 11111: Bock and Lieberman, 1970.
 LSAT6 = "3 6 2 11 1 1 3 4 1 8 0 16 0 3 2 15 10 29 14 81 3 28 15 80 16 56 21 173 11 61 28 298"
@@ -82,11 +81,3 @@ def test_one_level_alone_is_the_model_of_right_and_wrong() -> None:
     assert graded_chances(at, GradedItems(d, np.sort(np.array([[0.0, 1.0], [-1.0, 2.0]])))).sum(
         axis=2
     ) == pytest.approx(1)
-
-
-@pytest.mark.parametrize("rating", [6.0, -1.0, 2.5])
-def test_what_is_no_level_is_refused(rating: float) -> None:
-    with refusal("invalid-response", "5"):
-        fit_graded(np.array([[1.0, rating]]))
-    with refusal("no-responses"):
-        fit_graded(np.array([[np.nan, np.nan]]))

@@ -21,8 +21,7 @@ from exam_workbench.measures import (
     trec_order,
 )
 from exam_workbench.measures._intents import make_alpha_ndcg
-from exam_workbench.measures._measure import FAMILIES
-from exam_workbench.measures._trec_measures import MeasureScores, Qrels, RunScores
+from exam_workbench.measures._measure import FAMILIES, MeasureScores, Qrels, RunScores
 from tests.made.refusals import refusal
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
@@ -262,7 +261,7 @@ def test_unknown_measures_are_refused_with_the_known_ones(name: str) -> None:
 
 
 def test_measures_with_intents_are_not_computed_from_qrels() -> None:
-    with refusal("measure-not-from-qrels"):
+    with refusal("unknown-measure"):
         evaluate(["alpha_nDCG@10"], {"q": {"a": 1}}, {"q": {"a": 1.0}})
     with refusal("min-rating-out-of-range"):
         evaluate(["AP"], {"q": {"a": 1}}, {"q": {"a": 1.0}}, min_rating=0)

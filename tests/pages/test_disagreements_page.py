@@ -23,7 +23,7 @@ from exam_workbench.review import (
     settle_by_comment,
     settle_by_override,
 )
-from exam_workbench.review._disagreements.settlement_record import record
+from exam_workbench.review._disagreements.settling import record
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.review.disagreement_tables import digits

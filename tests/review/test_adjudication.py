@@ -48,7 +48,7 @@ from exam_workbench.review import (
     shares,
     undo_decision,
 )
-from exam_workbench.review._disagreements.settlement_record import Case
+from exam_workbench.review._disagreements.settling import Case
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill

@@ -15,7 +15,7 @@ from exam_workbench.measures import make_evaluator
 from exam_workbench.records import judgments, rankings
 from exam_workbench.review import Check, Judgments, Labels, Person, Side, machine, queue
 from exam_workbench.review._disagreements.check_next import check_next, disagreeing
-from exam_workbench.review._disagreements.sides import match
+from exam_workbench.review._disagreements.label_agreement import match
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, fill, grade, judge, new_project

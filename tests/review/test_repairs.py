@@ -13,7 +13,7 @@ from exam_workbench.bank import remember_settings
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy, override
-from exam_workbench.measures._repair import HELD_OUT, rewording_test, spent
+from exam_workbench.measures._means_and_tests import HELD_OUT, rewording_test, spent
 from exam_workbench.review import repair
 from exam_workbench.store import Project
 from exam_workbench.types import Question

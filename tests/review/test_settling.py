@@ -34,7 +34,7 @@ from exam_workbench.review import (
     settled,
     side_name,
 )
-from exam_workbench.review._disagreements.settlement_record import record
+from exam_workbench.review._disagreements.settling import record
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge, new_project, only_read

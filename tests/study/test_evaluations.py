@@ -6,7 +6,7 @@ from exam_workbench.bank import question_text_key
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.store import Project
 from exam_workbench.study import BoardChoice, boards_to_choose_by, compare_choices
-from exam_workbench.study._evaluations import score_table
+from exam_workbench.study._figure_data import score_table
 from exam_workbench.types import GraderSpec
 from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS

@@ -36,8 +36,7 @@ from exam_workbench.study import (
     meta_tsv,
     methods,
 )
-from exam_workbench.study._meta_rows import Row
-from exam_workbench.study._meta_table import TableRow
+from exam_workbench.study._meta_table import Row, TableRow
 from exam_workbench.types import GraderSpec, Question
 from tests.made import collections
 from tests.made.projects import copy_of, fill, grade, judge, only_read

@@ -136,7 +136,7 @@ class TestTheRandomisationTest:
     def test_does_not_depend_on_how_the_sign_flips_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
         differences = np.random.default_rng(6).normal(0.1, 0.2, size=(9, 3))
         whole = randomisation_test(differences)
-        monkeypatch.setattr("exam_workbench.measures._paired_tests._CHUNK", 50)
+        monkeypatch.setattr("exam_workbench.measures._means_and_tests._CHUNK", 50)
         assert randomisation_test(differences) == pytest.approx(whole)
 
     def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:

@@ -15,21 +15,19 @@ from ._answer_scores import (
     threshold_curve as threshold_curve,
 )
 from ._answer_texts import (
-    NEAR as NEAR,
-    TEXT_SCORES as TEXT_SCORES,
-    best as best,
-    greedy_f1 as greedy_f1,
-    likeness as likeness,
-)
-from ._failure_cases import (
     CASES as CASES,
+    NEAR as NEAR,
     RECALL_FAILURES as RECALL_FAILURES,
     RETEVAL_FAILURES as RETEVAL_FAILURES,
+    TEXT_SCORES as TEXT_SCORES,
     Case as Case,
     Proposal as Proposal,
     Texts as Texts,
     Verdict as Verdict,
     Verdicts as Verdicts,
+    best as best,
+    greedy_f1 as greedy_f1,
+    likeness as likeness,
     propose as propose,
     settled as settled,
 )

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
-from .._means import SAMPLES, Array, Interval, drawn_counts, harmonic, interval, mean_and_standard_error, quotients
+from .._means_and_tests import (
+    SAMPLES,
+    Array,
+    Interval,
+    drawn_counts,
+    harmonic,
+    interval,
+    mean_and_standard_error,
+    quotients,
+)
 
 
 @dataclass(frozen=True)
@@ -301,9 +310,6 @@ def against_people(
         people: whether people accept each answer.
         groups: the group of each answer, such as its question. The bootstrap draws whole groups; None draws answers.
         samples, seed: number of resamples and seed of the bootstrap.
-
-    Raises:
-        InputError: the lists differ in length.
     """
     known, truth, group = _known(verdicts, people, groups)
     said = np.array([float(verdicts[at] or 0) > 0.5 for at in known], dtype=bool)
@@ -335,9 +341,6 @@ def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], poin
         scores: scores of n answers; None if a score is missing. An answer is accepted from the threshold upwards.
         people: whether people accept each answer.
         points: maximum number of thresholds. With more distinct scores, the thresholds are quantiles.
-
-    Raises:
-        InputError: the lists differ in length.
     """
     known, truth, _ = _known(scores, people, None)
     numbers = np.array([float(scores[at] or 0) for at in known])
@@ -386,9 +389,6 @@ def halves_test(
 
     Returns:
         None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is undefined.
-
-    Raises:
-        InputError: the lists differ in length.
     """
     known, _, _ = _known(scores, people, groups)
     names = list(groups) if groups is not None else list(range(len(people)))
@@ -416,12 +416,6 @@ def _known(
     values: Sequence[float | bool | None], people: Sequence[bool], groups: Sequence[Hashable] | None
 ) -> tuple[list[int], NDArray[np.bool_], NDArray[np.int64]]:
     """Return the positions of the answers with a value, people's results for them, and their group numbers."""
-    if len(values) != len(people) or (groups is not None and len(groups) != len(people)):
-        raise InputError(
-            "verdicts-do-not-match",
-            f"{len(values)} results of the answer check do not match {len(people)} human results.",
-            "Use one human result per answer.",
-        )
     known = [at for at, value in enumerate(values) if value is not None]
     names = list(groups) if groups is not None else list(range(len(people)))
     numbers: dict[Hashable, int] = {}

@@ -13,10 +13,19 @@ from ._audited_scores import (
     VARIANCES as VARIANCES,
     Comparisons as Comparisons,
     Estimates as Estimates,
+    GraderSet as GraderSet,
+    Rate as Rate,
     Variance as Variance,
     alike as alike,
     compare as compare,
+    compare_graders as compare_graders,
+    composite as composite,
     estimates as estimates,
+    group_bias as group_bias,
+    kendall_bounds as kendall_bounds,
+    known_or_none as known_or_none,
+    machine_bias as machine_bias,
+    true_correlation as true_correlation,
 )
 from ._gain_estimates import (
     Batch as Batch,
@@ -30,28 +39,19 @@ from ._gain_estimates import (
     predict_batches as predict_batches,
     residual_spread as residual_spread,
 )
-from ._grader_agreement import (
+from ._label_quality import (
+    Meaning as Meaning,
+    Quality as Quality,
+    Threshold as Threshold,
+    balanced as balanced,
     clustered as clustered,
     cross_fitted as cross_fitted,
-    kappas as kappas,
-    relevant_shares as relevant_shares,
-)
-from ._grader_sets import GraderSet as GraderSet, compare_graders as compare_graders
-from ._label_quality import (
-    Quality as Quality,
-    Rate as Rate,
-    balanced as balanced,
     cut_points as cut_points,
+    kappas as kappas,
     meanings as meanings,
     quality as quality,
+    relevant_shares as relevant_shares,
     thresholds as thresholds,
-)
-from ._leaderboard_difference import (
-    composite as composite,
-    group_bias as group_bias,
-    kendall_bounds as kendall_bounds,
-    machine_bias as machine_bias,
-    true_correlation as true_correlation,
 )
 from ._sampling_design import (
     FLOOR as FLOOR,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, Comparisons, Estimates, compare, estimates, quantile
+from ._audited_scores import CONFIDENCE, Estimates, compare, estimates, quantile, unbeaten
 from ._gain_estimates import Corrected
 from ._sampling_design import FLOOR, Array, Flags, chances
 
@@ -91,12 +91,7 @@ def judgments_needed(
         width: at least 0; use 2 h for "all scores within +-h". 0 needs all passages.
         rows, size, spread, floor, known, confidence: see `expected_width`. For a statement about all M scores at a
             look, use the confidence 1 - (level of the look) / M.
-
-    Raises:
-        InputError: the width is negative.
     """
-    if not width >= 0:
-        raise InputError("width-out-of-range", f"Interval width {width:g} is out of range.", "Use 0 or more.")
     low, high = 0, int(len(size) if known is None else (~known).sum())
     while high - low > 1:
         middle = (low + high) // 2
@@ -169,17 +164,8 @@ def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> fl
     """Return the level of a look.
 
     Args:
-        look: number of the look, from 1.
-
-    Raises:
-        InputError: the look is later than the planned looks, so that no error is left to spend.
+        look: number of the look, from 1 to `looks`.
     """
-    if not 1 <= look <= looks:
-        raise InputError(
-            "no-look-left",
-            f"Look {look} is outside the {looks} planned looks of the audit.",
-            "Report the intervals without a conclusion on the goal, or plan another audit.",
-        )
     return spending(alpha, looks, power)[look - 1]
 
 
@@ -234,16 +220,6 @@ def best(w: Array, found: Corrected, level: float) -> Told:
         return Told(True, tuple(range(len(w))))
     left = tuple(np.flatnonzero(unbeaten(compare(w, found), len(w), level)).tolist())
     return Told(len(left) == 1, left)
-
-
-def unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
-    """Return which of `count` things are not worse than another one at the one-sided level / (count - 1), shape
-    (count,)."""
-    beyond = pairs.p / 2 <= level / max(1, count - 1)
-    kept = np.ones(count, bool)
-    kept[pairs.second[beyond & (pairs.difference.value > 0)]] = False
-    kept[pairs.first[beyond & (pairs.difference.value < 0)]] = False
-    return kept
 
 
 def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:

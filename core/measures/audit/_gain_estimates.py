@@ -86,20 +86,7 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
         columns: features by name: label, mean rating, mean squared rating and number of answered questions, of one or
             several graders. Values are in the order of `weights.items`, with NaN for missing values.
         folds: number of folds.
-
-    Raises:
-        InputError: a column does not have a value for each item, or contains an infinity.
     """
-    if any(len(values) != len(weights.items) for values in columns.values()):
-        raise InputError(
-            "features-differ-in-length",
-            f"A feature does not have a value for each of the {len(weights.items):,} passages.",
-            "Give every feature in the order of the items, with NaN for missing values.",
-        )
-    if any(np.isinf(values).any() for values in columns.values()):
-        raise InputError(
-            "infinite-feature", "A feature of the audit is infinite.", "Use finite numbers, or NaN for missing values."
-        )
     at_all = np.sqrt((weights.w**2).mean(axis=0))
     ranked = {
         "importance": np.log(np.where(at_all > 0, at_all, np.nan)),
@@ -305,9 +292,15 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
         predicted: shape (T, N), from `predict_batches`; zeros for an estimate without predictions.
 
     Raises:
-        InputError: a judged passage has no gain, or the chance of a drawn passage is 0.
+        InputError: the chance of a drawn passage is 0, as in a changed audit file.
     """
-    _check(batches, planned, gains)
+    for number, batch in enumerate(batches, 1):
+        if np.any(batch.drawn & ~batch.known & ~(batch.chances > 0)):
+            raise InputError(
+                "batch-does-not-match",
+                f"Batch {number} has a drawn passage without a probability.",
+                "Use the probabilities with which the batch was drawn.",
+            )
     share = shares(planned[: len(batches)])
     value = np.zeros(len(gains))
     variance = np.zeros(len(gains))
@@ -328,36 +321,6 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
     judged = np.any([batch.judged for batch in batches], axis=0)
     drawn = np.any([batch.drawn for batch in batches], axis=0)
     return Corrected(value, variance, int(judged.sum()), int((drawn & np.isnan(gains)).sum()), unsure, tested)
-
-
-def _check(batches: Sequence[Batch], planned: Array, gains: Array) -> None:
-    if not batches:
-        raise InputError("no-batch", "No batch of the audit has been drawn.", "Draw a batch first.")
-    if len(planned) < len(batches):
-        raise InputError(
-            "batch-does-not-match",
-            f"The plan covers {len(planned)} of {len(batches)} batches of the audit.",
-            "Plan probabilities for every batch.",
-        )
-    for number, batch in enumerate(batches, 1):
-        if np.isnan(gains[batch.judged | batch.known]).any():
-            raise InputError(
-                "batch-does-not-match",
-                f"Batch {number} has a judged passage without a gain.",
-                "Give a gain for every judgment.",
-            )
-        if np.any(batch.judged & ~batch.drawn):
-            raise InputError(
-                "batch-does-not-match",
-                f"Batch {number} has a judged passage that was not drawn.",
-                "Pass other judgments as known, not as a sample.",
-            )
-        if np.any(batch.drawn & ~batch.known & ~(batch.chances > 0)):
-            raise InputError(
-                "batch-does-not-match",
-                f"Batch {number} has a drawn passage without a probability.",
-                "Use the probabilities with which the batch was drawn.",
-            )
 
 
 def missing_bounds(

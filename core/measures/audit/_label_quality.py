@@ -1,4 +1,4 @@
-"""Quality of a machine's labels, estimated from an audit: rates, the meaning of each label, and cut points."""
+"""Quality of a machine's labels, estimated from an audit."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, degrees_of, quantile
-from ._sampling_design import Array
+from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, known_or_none, quantile
+from ._sampling_design import Array, Flags
 
 _STEP = 1e-6
 
@@ -40,25 +40,6 @@ class Confusion:
     spread: Array
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A number with its interval.
-
-    Args:
-        value: NaN if it is undefined.
-        low, high: its interval.
-        error: its standard error.
-    """
-
-    value: float
-    low: float
-    high: float
-    error: float
-
-
-UNDEFINED = Rate(float("nan"), float("nan"), float("nan"), float("nan"))
-
-
 def confusion(
     labels: Array, judgments: Array, weight: Array, spread: Array, levels: Sequence[float] | None = None
 ) -> Confusion:
@@ -69,18 +50,14 @@ def confusion(
 
     Args:
         labels: shape (N,); NaN without a label. Passages without a label are left out of the table.
-        judgments: shape (N,); NaN if unknown.
+        judgments: shape (N,); NaN if unknown; of at least one labelled passage.
         weight, spread: shape (N,), from `combined_weights`.
         levels: the possible judgments; None means the values that occur.
 
     Raises:
-        InputError: no labelled passage was judged.
+        InputError: a judgment is not one of the levels.
     """
     seen = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
-    if not seen.any():
-        raise InputError(
-            "no-judged-labels", "No passage with a label has been judged.", "Judge a batch of the audit first."
-        )
     rows = np.unique(labels[~np.isnan(labels)])
     columns = np.unique(judgments[seen]) if levels is None else np.array(sorted(levels), float)
     if not np.isin(judgments[seen], columns).all():
@@ -138,16 +115,15 @@ def statistic(
     parts = table.spread * (slope - mean)[table.own, table.said] ** 2
     variance = float(parts.sum())
     degrees = degrees_of(np.array([variance]), np.array([(parts**2).sum()]))
-    error = variance**0.5
     if not share:
-        half = error * float(quantile((1 + confidence) / 2, degrees)[0])
-        return Rate(value, value - half, value + half, error)
+        half = variance**0.5 * float(quantile((1 + confidence) / 2, degrees)[0])
+        return Rate(value, value - half, value + half)
     if table.spread.sum() <= 0:
-        return Rate(value, value, value, 0.0)
+        return Rate(value, value, value)
     seen = variance > 0 and 0 < value < 1
     effective = value * (1 - value) / variance if seen else _effective(table, of)
     low, high = exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
-    return Rate(value, low, high, error)
+    return Rate(value, low, high)
 
 
 def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
@@ -267,14 +243,14 @@ class Meaning:
         passages: number of the pool's passages with this label.
         judged: number of these that were judged.
         chances: by judgment, the estimated share of these passages that have it.
-        mean: the mean judgment; NaN if no passage was judged.
+        mean: the mean judgment; None if no passage was judged.
     """
 
-    label: float
+    label: int
     passages: int
     judged: int
-    chances: dict[float, Rate]
-    mean: float
+    chances: dict[int, Rate]
+    mean: float | None
 
 
 def meanings(
@@ -300,15 +276,15 @@ def meanings(
     for i, label in enumerate(whole.labels):
         passages, judged = int((labels == label).sum()), int(whole.judged[i].sum())
         if not judged:
-            rows.append(Meaning(label, passages, 0, {}, float("nan")))
+            rows.append(Meaning(int(label), passages, 0, {}, None))
             continue
         own = confusion(np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments)
         chances = {
-            level: statistic(own, lambda counts, j=j: float(counts[0, j] / counts.sum()), confidence=confidence)  # type: ignore[misc]
+            int(level): statistic(own, lambda counts, j=j: float(counts[0, j] / counts.sum()), confidence=confidence)  # type: ignore[misc]
             for j, level in enumerate(own.judgments)
         }
         mean = float(own.counts[0] @ np.array(own.judgments) / own.counts.sum())
-        rows.append(Meaning(label, passages, judged, chances, mean))
+        rows.append(Meaning(int(label), passages, judged, chances, mean))
     return rows
 
 
@@ -317,11 +293,11 @@ class Threshold:
     """The quality of labels at a min rating.
 
     Args:
-        label_from: the lowest label or rating that counts as relevant.
+        rating: the lowest label or rating that counts as relevant.
         quality: precision, recall and the other statistics.
     """
 
-    label_from: float
+    rating: int
     quality: Quality
 
 
@@ -344,7 +320,7 @@ def thresholds(
     offered = np.unique(labels[~np.isnan(labels)])[1:]
     return [
         Threshold(
-            float(level),
+            int(level),
             quality(
                 labels,
                 judgments,
@@ -368,9 +344,9 @@ def balanced(found: Sequence[Threshold]) -> Threshold | None:
         None if precision or recall is undefined at every min rating.
     """
     gaps = [
-        (abs(one.quality.precision.value - one.quality.recall.value), one.label_from, one)
+        (abs(one.quality.precision.value - one.quality.recall.value), one.rating, one)
         for one in found
-        if np.isfinite(one.quality.precision.value) and np.isfinite(one.quality.recall.value)
+        if one.quality.precision.value is not None and one.quality.recall.value is not None
     ]
     return min(gaps, key=lambda gap: gap[:2])[2] if gaps else None
 
@@ -393,15 +369,8 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
     Returns:
         K cut points, rising or equal. A score of at least the k-th belongs to level k or above. A cut point is infinite
         if the level was not given, or if the scores do not separate it.
-
-    Raises:
-        InputError: no passage with a score was judged.
     """
     seen = ~np.isnan(scores) & ~np.isnan(judgments) & (weight > 0)
-    if not seen.any():
-        raise InputError(
-            "no-judged-scores", "No passage with a score has been judged.", "Judge a batch of the audit first."
-        )
     s, y, own = scores[seen], judgments[seen], weight[seen]
     values = np.unique(s)
     # Any cut between two scores is equally good; use the midpoint.
@@ -416,3 +385,60 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
         # Losses that differ only by the order of addition are equal.
         cuts.append(float(places[int(np.argmax(loss <= loss.min() + 1e-9 * own.sum()))]))
     return tuple(np.maximum.accumulate(cuts).tolist())
+
+
+FOLDS, REPEATS = 5, 1_000
+
+
+def kappas(weights: Array, predicted: Flags, relevant: Flags) -> Array:
+    """Return Cohen's kappa for each row of weights, shape (R, n); NaN if either side has one value only."""
+    total = weights.sum(axis=1)
+    both, ours, theirs = (weights @ part / total for part in (predicted & relevant, predicted, relevant))
+    observed, chance = 1 - ours - theirs + 2 * both, ours * theirs + (1 - ours) * (1 - theirs)
+    return np.where(chance < 1 - 1e-12, (observed - chance) / np.maximum(1 - chance, 1e-12), np.nan)
+
+
+def relevant_shares(weights: Array, predicted: Flags, relevant: Flags) -> Array:
+    """Return the share of relevant passages for each row of weights, shape (R, n)."""
+    return np.asarray(weights @ relevant / weights.sum(axis=1))
+
+
+def cross_fitted(labels: Array, relevant: Flags, weight: Array, queries: NDArray[np.int64]) -> Flags:
+    """Return which passages count as relevant by their label, with the cut that has the best kappa on other queries.
+
+    Args:
+        labels, relevant, weight, queries: shape (n,), of passages with label and judgment.
+    """
+    found = np.zeros(len(labels), bool)
+    cuts = np.unique(labels)
+    for fold in range(FOLDS):
+        inside = queries % FOLDS == fold
+        if inside.any() and not inside.all():
+            told = [kappas(weight[None, ~inside], labels[~inside] >= cut, relevant[~inside])[0] for cut in cuts]
+            found[inside] = labels[inside] >= cuts[int(np.argmax(np.nan_to_num(told, nan=-1.0)))]
+    return found
+
+
+def clustered(
+    value: Callable[[Array, Flags, Flags], Array],
+    weight: Array,
+    predicted: Flags,
+    relevant: Flags,
+    queries: NDArray[np.int64],
+) -> Rate:
+    """Return a value with its 95 % interval: percentiles of `REPEATS` samples of whole queries, with a fixed seed.
+
+    Queries are drawn, and not passages, because the judgments of a query depend on each other.
+    """
+    names, own = np.unique(queries, return_inverse=True)
+    if not len(names):
+        return UNDEFINED
+    times = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), REPEATS)
+    with np.errstate(invalid="ignore"):
+        whole = float(value(weight[None], predicted, relevant)[0])
+        found = value(weight * times[:, own], predicted, relevant)
+    found = found[~np.isnan(found)]
+    if len(names) < 2 or not len(found):
+        return Rate(known_or_none(whole), None, None)
+    low, high = np.quantile(found, (0.025, 0.975))
+    return Rate(known_or_none(whole), float(low), float(high))

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...errors import InputError, unknown_name
+from ...errors import InputError
+from .._means_and_tests import Array as Array, Flags as Flags
 
-Array: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
 Item: TypeAlias = tuple[str, str]
 """A passage of a pool: (query_id, passage_id)."""
 
@@ -125,16 +123,6 @@ class Weights:
     w: Array
     queries: int
 
-    def of(self, system: str) -> Array:
-        """Return the weights of one system, shape (N,).
-
-        Raises:
-            InputError: unknown system.
-        """
-        if system not in self.systems:
-            raise unknown_name("unknown-system", "system", system, self.systems)
-        return np.asarray(self.w[self.systems.index(system)])
-
 
 Aim: TypeAlias = Literal["scores", "differences"]
 """The quantities whose intervals should be narrow: the scores of systems, or the differences between systems."""
@@ -179,20 +167,7 @@ def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | 
 
     Returns:
         Shape (N,); 0 if not eligible.
-
-    Raises:
-        InputError: a budget or floor is out of range, or a size is negative or not finite.
     """
-    if not np.isfinite(budget) or budget <= 0:
-        raise InputError("budget-out-of-range", f"Budget {budget:g} is out of range.", "Use at least 1 judgment.")
-    if not 0 < floor <= 1:
-        raise InputError("share-out-of-range", f"Floor {floor:g} is out of range.", "Use a share above 0 and up to 1.")
-    if not np.all(np.isfinite(size)) or np.any(size < 0):
-        raise InputError(
-            "invalid-size",
-            "The size of a passage is negative or not finite.",
-            "Check the weights and expected spreads.",
-        )
     still = np.ones(len(size)) if eligible is None else np.asarray(eligible, float)
     return _solve(np.asarray(size, float), budget, floor, still)
 

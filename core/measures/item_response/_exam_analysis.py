@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...text import first_few, how_many
-from .._means import wilson
+from .._means_and_tests import wilson
 from ._fit_statistics import (
     REPEATS,
     Draws,
@@ -236,14 +236,16 @@ def analyse(
         held_out: whether to hide a tenth of the answers and predict them from the others.
 
     Raises:
-        InputError: the answers are not such a table, or the components cannot be separated.
+        InputError: no answers, or the components cannot be separated.
     """
-    table = checked(responses, len(students))
+    table = checked(responses)
     found = fit(table, design_of(students, factors), model, estimator, seed=seed)
     draws = bootstrap_items(table, found, bootstrap, seed) if bootstrap > 1 else None
     abilities = student_abilities(table, found, students, draws)
     by_component, level = ([], 0.0) if found.design.flat else components(table, found, draws)
     errors = item_errors(table, found)
+    equal = [row.student for row in abilities if draws is not None and row.ability.low is None]
+    without = [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."] if equal else []
     return Analysis(
         found,
         fit_statistics(table, found, held_out, seed),
@@ -255,15 +257,8 @@ def analyse(
             {kind: None if value != value else value for kind, value in zip("dbg", values, strict=True)}
             for values in zip(errors.d.tolist(), errors.b.tolist(), errors.g.tolist(), strict=True)
         ],
-        [*remarks(found), *_without_interval(draws, abilities)],
+        [*remarks(found), *without],
     )
-
-
-def _without_interval(draws: Draws | None, abilities: Sequence[StudentAbility]) -> list[str]:
-    equal = [row.student for row in abilities if row.ability.low is None]
-    if draws is None or not equal:
-        return []
-    return [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."]
 
 
 def remarks(found: Fit) -> list[str]:

@@ -109,7 +109,7 @@ def improve(
         seed: seed of the division of the examinees into halves.
 
     Raises:
-        InputError: the percentage is out of range, or the responses are not such a table.
+        InputError: the percentage is out of range, or the responses contain no answer.
     """
     if not 0 < drop < 100:
         raise InputError(
@@ -201,9 +201,8 @@ def _held_out(
 ) -> HeldOut | None:
     order = np.random.default_rng(seed).permutation(len(table))
     choosing, seeing = order[: len(order) // 2], order[len(order) // 2 :]
-    if len(choosing) < _FEWEST_STUDENTS:
-        return None
-    if np.isnan(table[choosing]).all() or np.isnan(table[seeing]).all():
+    without_answers = np.isnan(table[choosing]).all() or np.isnan(table[seeing]).all()
+    if len(choosing) < _FEWEST_STUDENTS or without_answers:
         return None
     judge, before = (
         fit(table[half], first.design.of(half), first.model, first.estimator, starts=1) for half in (choosing, seeing)
@@ -308,7 +307,7 @@ def plant(
         A row per fault.
 
     Raises:
-        InputError: the responses are not such a table, or contain no answer.
+        InputError: the responses contain no answer.
     """
     table = np.asarray(responses, float)
     begin = fit(table, design, model, estimator, starts=1)

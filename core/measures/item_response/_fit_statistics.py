@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from ._response_fits import ESTIMATORS, Fit, Objective, fit, in_unit, maximise, prior_curvature
+from .._means_and_tests import quotients
+from ._response_fits import ESTIMATORS, KINDS, Fit, Objective, fit, in_unit, maximise, prior_curvature
 from ._response_models import Array, Design, Items, information, peak, sigmoid
 
 HELD_OUT = 0.1
@@ -194,10 +195,8 @@ def item_rest(responses: Array) -> Array:
     n = np.maximum(use.sum(axis=0), 1)
     x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
-    found: Array = np.full(responses.shape[1], np.nan)
     # Values that differ only by rounding have no spread.
-    np.divide((x * y).sum(axis=0), spread, out=found, where=spread > 1e-12 * n)
-    return found
+    return quotients((x * y).sum(axis=0), spread, spread > 1e-12 * n)
 
 
 def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]:
@@ -228,22 +227,22 @@ def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]
 
 
 def _reason(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
-    if accuracy is None:
-        return "not answered yet"
-    if accuracy == 1:
-        return "every examinee is right: it does not separate them"
-    if accuracy == 0:
-        return "no examinee is right: too hard, or its key is wrong"
     # Without any relation, a correlation is usually within twice 1 / sqrt(n) of 0.
-    if correlation is not None and correlation < -max(WEAK, 2 / answered**0.5):
-        return "stronger examinees fail it more often: check its key"
-    if correlation is None or correlation < WEAK:
-        return "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
-    if peak_at > theta.max():
-        return "too hard for these examinees: it would separate stronger ones"
-    if peak_at < theta.min():
-        return "too easy for these examinees: it would separate weaker ones"
-    return ""
+    noise = max(WEAK, 2 / max(answered, 1) ** 0.5)
+    hardly = "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
+    reasons = (
+        (accuracy is None, "not answered yet"),
+        (accuracy == 1, "every examinee is right: it does not separate them"),
+        (accuracy == 0, "no examinee is right: too hard, or its key is wrong"),
+        (
+            correlation is not None and correlation < -noise,
+            "stronger examinees fail it more often: check its key",
+        ),
+        (correlation is None or correlation < WEAK, hardly),
+        (peak_at > theta.max(), "too hard for these examinees: it would separate stronger ones"),
+        (peak_at < theta.min(), "too easy for these examinees: it would separate weaker ones"),
+    )
+    return next((reason for applies, reason in reasons if applies), "")
 
 
 REPEATS = 200
@@ -348,8 +347,7 @@ def item_errors(responses: Array, found: Fit) -> Items:
     told = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
     if ESTIMATORS[found.estimator].priors:
         told[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
-    kinds = {"1pl": "b", "2pl": "db", "3pl": "dbg"}[found.model]
-    free = np.stack([~found.at_bound[kind] & (kind in kinds) for kind in "dbg"], axis=1)
+    free = np.stack([~found.at_bound[kind] & (kind in KINDS[found.model]) for kind in "dbg"], axis=1)
     # Rows and columns of held parameters become those of the identity, which removes them from the inverse.
     told = np.where(free[:, :, None] & free[:, None, :], told, np.eye(3))
     variance = np.diagonal(np.linalg.pinv(told, hermitian=True), axis1=1, axis2=2)

@@ -85,6 +85,18 @@ def prior_curvature(d: Array, b: Array, g: Array) -> tuple[Array, Array, Array]:
     return 1 / (_D_SD * d) ** 2, np.full_like(b, 1 / _B_SD**2), by_g
 
 
+KINDS: dict[Model, str] = {"1pl": "b", "2pl": "bd", "3pl": "bdg"}
+"""The letters of the parameters of a model's items, in the order of vectors."""
+
+
+def _items_of(vector: Array, kinds: int) -> Items:
+    """Return the items of a vector of b, d and g; without d it is 1, and without g 0."""
+    given = np.split(vector, kinds)
+    usual = [given[0], np.ones(len(given[0])), np.zeros(len(given[0]))]
+    found = [*given, *usual[kinds:]]
+    return Items(found[1], found[0], found[2])
+
+
 @dataclass(frozen=True)
 class Objective:
     """The objective of a joint fit, as a function of one vector: the parts of ability, then b, d and g of every
@@ -116,7 +128,7 @@ class Objective:
     @property
     def kinds(self) -> str:
         """The letters of an item's parameters, in the order of the vector."""
-        return {"1pl": "b", "2pl": "bd", "3pl": "bdg"}[self.model]
+        return KINDS[self.model]
 
     @property
     def bounds(self) -> tuple[Array, Array]:
@@ -129,11 +141,8 @@ class Objective:
 
     def split(self, vector: Array) -> tuple[Array, Items]:
         """Return the parts of ability and the items of a vector."""
-        n = self.signs.shape[1]
-        parts, b, *others = np.split(vector, self.design.matrix.shape[1] + n * np.arange(len(self.kinds)))
-        d = others[0] if others else np.ones(n)
-        g = others[1] if len(others) > 1 else np.zeros(n)
-        return parts, Items(d, b, g)
+        parts, rest = np.split(vector, [self.design.matrix.shape[1]])
+        return parts, _items_of(rest, len(self.kinds))
 
     def join(self, parts: Array, items: Items) -> Array:
         """Return the vector of parts and items, moved into the bounds."""
@@ -250,26 +259,15 @@ class Fit:
         return probability(self.theta, self.items)
 
 
-def checked(responses: Array, students: int) -> Array:
-    """Return responses as an array.
+def checked(responses: Array) -> Array:
+    """Return responses as an array of examinees x items.
 
     Raises:
-        InputError: the responses are not a table of 0, 1 and NaN with a row for each examinee, or contain no answers.
+        InputError: the responses contain no answers.
     """
     table = np.asarray(responses, float)
-    if table.ndim != 2 or len(table) != students:
-        raise InputError(
-            "invalid-answer", "The answers do not have one row per examinee.", "Give an array of examinees x items."
-        )
-    known = table[~np.isnan(table)]
-    if not known.size:
+    if np.isnan(table).all():
         raise InputError("no-answers", "No answers to fit a model to.", "Run the exam first.")
-    if not np.isin(known, (0.0, 1.0)).all():
-        raise InputError(
-            "invalid-answer",
-            "The answers include a value other than 0 (wrong) and 1 (right).",
-            "Leave cells without an answer empty.",
-        )
     return table
 
 
@@ -297,9 +295,9 @@ def fit(
         begin: a fit with the same items and parts, as the only start; None for the usual starts.
 
     Raises:
-        InputError: the responses are not such a table, or contain no answer.
+        InputError: the responses contain no answer.
     """
-    table = checked(responses, len(design.matrix))
+    table = checked(responses)
     objective = Objective.of(table, design, model, ESTIMATORS[estimator])
     if begin is not None:
         beginnings = [objective.join(begin.parts, begin.items)]
@@ -488,17 +486,13 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
         model: model of the items. 3pl uses the priors of `map`, because the answers do not determine guessing.
 
     Raises:
-        InputError: the responses are not such a table, or contain no answer.
+        InputError: the responses contain no answer.
     """
-    table = checked(responses, len(responses))
-    kinds = {"1pl": "b", "2pl": "bd", "3pl": "bdg"}[model]
+    table = checked(responses)
+    kinds = KINDS[model]
     patterns, counts, place = _patterns(table)
     right, wrong = (patterns == 1).astype(float), (patterns == 0).astype(float)
     n = table.shape[1]
-
-    def split(vector: Array) -> Items:
-        b, *others = np.split(vector, n * np.arange(1, len(kinds)))
-        return Items(others[0] if others else np.ones(n), b, others[1] if len(others) > 1 else np.zeros(n))
 
     def chances(items: Items) -> tuple[Array, Array]:
         s = sigmoid(items.d * (_NODES[:, None] - items.b))
@@ -509,7 +503,7 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
         return np.asarray(right @ np.log(p).T + wrong @ np.log1p(-p).T)
 
     def value(vector: Array) -> tuple[float, Array]:
-        items = split(vector)
+        items = _items_of(vector, len(kinds))
         s, p = chances(items)
         total, weights = _integrate(logs(items), counts)
         # Expected numbers of right and wrong answers at each point of ability.
@@ -534,10 +528,8 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     low, high = (np.concatenate([np.full(n, boxes[kind][side]) for kind in kinds]) for side in (0, 1))
     beginning = np.concatenate([begin[kind] for kind in kinds])
     vector, _, converged = climb(value, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION)
-    items = split(vector)
-    found = logs(items)
-    total, _ = _integrate(found, counts)
-    mean, error = _abilities(found)
+    items = _items_of(vector, len(kinds))
+    total, mean, error = _abilities(logs(items), counts)
     return MarginalFit(model, items, total, mean[place], error[place], len(kinds) * n, converged)
 
 
@@ -551,20 +543,8 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
     Args:
         responses: m x n; whole numbers from 0 to `levels`, NaN if missing.
         levels: the highest level K.
-
-    Raises:
-        InputError: responses are missing, or a response is not a level from 0 to `levels`.
     """
     table = np.asarray(responses, float)
-    known = table[~np.isnan(table)]
-    if not known.size:
-        raise InputError("no-responses", "No responses to fit a model to.", "Grade passages first.")
-    if ((known < 0) | (known > levels) | (known != np.floor(known))).any():
-        raise InputError(
-            "invalid-response",
-            f"A response is not a level from 0 to {levels}.",
-            "Leave cells without a response empty.",
-        )
     patterns, counts, place = _patterns(table)
     n = table.shape[1]
     # 1 if the response of a pattern to an item is the level: levels + 1 tables of patterns x items.
@@ -604,9 +584,7 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
     beginning = np.concatenate([np.ones(n), *_first_steps(given, counts)])
     vector, _, converged = climb(value, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION)
     items = split(vector)
-    found = logs(items)
-    total, _ = _integrate(found, counts)
-    mean, error = _abilities(found)
+    total, mean, error = _abilities(logs(items), counts)
     return GradedFit(items, total, mean[place], error[place], converged)
 
 
@@ -658,9 +636,9 @@ def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
     return total, weights * (counts[:, None] / sums)
 
 
-def _abilities(logs: Array) -> tuple[Array, Array]:
-    """Return the posterior mean and standard deviation of ability for each pattern."""
+def _abilities(logs: Array, counts: Array) -> tuple[float, Array, Array]:
+    """Return the marginal log-likelihood, and the posterior mean and standard deviation of ability by pattern."""
     _, weights = _integrate(logs, np.ones(len(logs)))
     mean = weights @ _NODES
     error: Array = np.sqrt(np.maximum(weights @ _NODES**2 - mean**2, 0.0))
-    return mean, error
+    return _integrate(logs, counts)[0], mean, error

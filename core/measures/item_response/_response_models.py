@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
-
-Array: TypeAlias = NDArray[np.float64]
-Flags: TypeAlias = NDArray[np.bool_]
-Indices: TypeAlias = NDArray[np.int64]
+from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indices
 
 Model = Literal["3pl", "2pl", "1pl"]
 MODELS: tuple[Model, ...] = ("3pl", "2pl", "1pl")

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ... import bank
-from ...bank import asked_questions, asking, query_as_question
+from ...bank import asked_questions, asking, query_as_question, questions as bank_questions
 from ...labels import (
     MISSING,
     Basis,
@@ -29,11 +27,19 @@ from ...labels import (
     weights_of,
     wording,
 )
-from ...measures import parse_measure
+from ...measures import Indices, parse_measure
 from ...store import Project
 from ...types import GraderSpec, Question
-from .query_comparison import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
-from .rescoring import SystemChange, moves, rescored
+from .rescoring import (
+    RatingRow,
+    SystemChange,
+    moves,
+    rating_rows,
+    ratings_of_passage,
+    rescored,
+    responsible,
+    scoring_part,
+)
 
 Edits = Mapping[str, Sequence[Question]]
 """By query id: all questions of that query after the edit."""
@@ -46,7 +52,7 @@ class LabelChange:
     Args:
         query_id: id of an edited query, or of its topic.
         before, after: the labels; None for no label.
-        questions: ids of the changed questions that are responsible, see `causes.responsible_questions`.
+        questions: ids of the changed questions that are responsible, see `responsible_questions`.
         unknown: number of questions behind the label after the edit without a grade for this passage.
     """
 
@@ -197,7 +203,7 @@ def version_edits(project: Project, before: int, after: int) -> dict[str, list[Q
     Raises:
         InputError: a version is unknown.
     """
-    old, new = (_by_query(bank.questions(project, version)) for version in (before, after))
+    old, new = (_by_query(bank_questions(project, version)) for version in (before, after))
     return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
 
 
@@ -225,16 +231,12 @@ class _Delta:
         return self.ratings.of(scored(list(self.after.values()), self.base.grader))
 
     @cached_property
-    def labels_before(self) -> Ratings:
-        return self.labels(self.before)
-
-    @cached_property
     def labels_after(self) -> Ratings:
-        return self.labels(self.after)
+        return self.labels(list(self.after.values()))
 
-    def labels(self, questions: Mapping[str, Question]) -> Ratings:
+    def labels(self, questions: Sequence[Question]) -> Ratings:
         """Return the labels of all passages under some questions; MISSING for no label."""
-        return labels_under(self.base, self.ratings, list(questions.values()))
+        return labels_under(self.base, self.ratings, questions)
 
     def labels_if(self, rating: int) -> Ratings:
         """Return the labels after the edit as if every missing rating had this value."""
@@ -253,7 +255,7 @@ class _Delta:
         return int((self.ratings.of(new)[rows] == MISSING).sum())
 
     @cached_property
-    def unknown(self) -> NDArray[np.int64]:
+    def unknown(self) -> Indices:
         """Number of ungraded questions of positive weight after the edit, by passage."""
         active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
@@ -287,14 +289,14 @@ def _asked(
 
 def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
     """Return the queries whose scores an edit can change: edited queries, and topics that ask their questions."""
-    saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
+    saved = {query_id: bank_questions(project, base.version, query_id) for query_id in edits}
     found: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
         places = [(query_id, q.subtopic_id) for q in (*saved[query_id], *questions)]
         group = {}
         for key in asking(project, places):
             if key not in saved:
-                saved[key] = bank.questions(project, base.version, key)
+                saved[key] = bank_questions(project, base.version, key)
             group[key] = _asked(project, base, key, saved, edits)
         moved = {key: asked for key, asked in group.items() if _edited(*asked, base.grader.spec)}
         if moved:
@@ -329,7 +331,7 @@ def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
 
 
 def _label_changes(delta: _Delta) -> list[LabelChange]:
-    old, new = delta.labels_before, delta.labels_after
+    old, new = delta.labels(list(delta.before.values())), delta.labels_after
     rows = np.flatnonzero((old != new) & delta.ratings.pooled)
     if not len(rows):
         return []

@@ -7,14 +7,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, score_runs
-from ...measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
+from ...measures import (
+    Array,
+    CrossTable,
+    Flags,
+    cohen_kappa,
+    cross_table,
+    halves,
+    matching,
+    merge,
+    order_signs,
+    parse_measure,
+    trec_order,
+)
 from ...records import Qrels, find_source, judgments, rankings
 from ...store import Project
-from .sides import Judgments, Labels, Matched, Person, Rater, Side, match
+from .label_agreement import Judgments, Labels, Matched, Person, Rater, Side, match
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,9 +34,6 @@ By = Literal["board", "kappa"]
 
 TRIED = 500
 """Maximum number of disagreements that are tried on the leaderboard."""
-
-TIED = 1e-12
-"""Means with at most this difference count as equal, because the order of summation changes the last digits."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ def check_next(
     return CheckNext(side, name, checks, int(disagreeing(found).sum()))
 
 
-def disagreeing(found: Matched) -> NDArray[np.bool_]:
+def disagreeing(found: Matched) -> Flags:
     """Return which pairs of two sides disagree, in their order; see `matching`."""
     agree = np.zeros(len(found.pairs), dtype=bool)
     left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
@@ -220,7 +228,7 @@ def _tried(
     return sorted(checks, key=worth)
 
 
-def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
+def _exposure(project: Project, pairs: pd.DataFrame) -> Array:
     """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the passage."""
 
     import pandas as pd
@@ -265,7 +273,9 @@ class _Scorer:
                 if run in answered and query_id in self._board.per_query[run]:
                     now = scored[run][self._board.measure][variant]
                     delta[at] = (now - self._board.per_query[run][query_id]) / self._queries[at]
-            found.append((float(np.abs(delta).sum()), int((delta != 0).sum()), self._swaps(delta)))
+            before, after = (order_signs(means) for means in (self._means, self._means + delta))
+            swaps = int((before * after < 0).sum()) // 2
+            found.append((float(np.abs(delta).sum()), int((delta != 0).sum()), swaps))
         return found
 
     def _top(self, run: str, query_id: str) -> Mapping[str, float]:
@@ -274,13 +284,3 @@ class _Scorer:
         if self._cutoff is None:
             return scores
         return {passage: scores[passage] for passage in trec_order(scores, self._cutoff)}
-
-    def _swaps(self, delta: NDArray[np.float64]) -> int:
-        before, after = (_order(means) for means in (self._means, self._means + delta))
-        return int((before * after < 0).sum()) // 2
-
-
-def _order(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sign of the difference of every two systems: 1, 0 or -1."""
-    ahead = means[:, None] - means[None, :]
-    return np.sign(np.where(np.abs(ahead) <= TIED, 0.0, ahead))

@@ -1,4 +1,4 @@
-"""The queue of open disagreements in pages, ordered, each disagreement with the questions behind it."""
+"""The queue of open disagreements in pages, and the effect of an override on each."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...bank import latest_version
-from ...labels import basis, graded_pairs
+from ...labels import Policy, basis, graded_pairs
+from ...measures import Flags, Indices, matching
 from ...records import readable_texts
 from ...store import Project
+from .._passages.passage_details import label_with, read_passage
 from .check_next import Check, CheckNext, check_next, disagreeing
-from .label_agreement import Pair
-from .settlement_record import Place, Settling, settled
-from .settling import side_name
-from .sides import Labels, Matched, Side, match
+from .label_agreement import Labels, Matched, Pair, Person, Side, match
+from .settling import Place, Settling, settled, side_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Order = Literal["worst", "left", "right", "board", "kappa"]
 
@@ -171,7 +171,7 @@ def _rows(
     project: Project,
     sides: tuple[Side, Side],
     found: Matched,
-    shown: NDArray[np.int64],
+    shown: Indices,
     checks: Mapping[int, Check],
     cases: Mapping[Place, Settling],
 ) -> list[Row]:
@@ -190,12 +190,12 @@ def _rows(
     ]
 
 
-def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:
+def _in_cell(found: Matched, cell: Cell) -> Flags:
     inside = found.pairs["left"].isin(list(cell[0])) & found.pairs["right"].isin(list(cell[1]))
     return inside.to_numpy(dtype=bool)
 
 
-def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int64]:
+def _ordered(found: Matched, order: Order, cell: Cell | None) -> Indices:
     """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of their scale's top."""
     chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
     shares = [
@@ -209,7 +209,7 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int6
     return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
 
 
-def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | None:
+def _place_of(found: Matched, rows: Indices, case: Place) -> int | None:
     pairs = found.pairs.iloc[rows]
     here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
     if "question_id" in pairs:
@@ -218,7 +218,7 @@ def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | Non
     return int(places[0]) if len(places) else None
 
 
-def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
+def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
     if not cases:
         return np.zeros(len(pairs), bool)
     # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
@@ -277,3 +277,68 @@ def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple
         for place, found in ratings.items()
         for value in range(1, base.grader.spec.max_rating + 1)
     }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The effect of an override on a pair.
+
+    Args:
+        before, after: the label under the policy, without and with the override; None for no label.
+        also: other questions that also support the label `after`, highest rating first.
+        left, right: the new values of the sides; None for a side without a label.
+        agrees: whether the sides would then agree.
+    """
+
+    before: int | None
+    after: int | None
+    also: tuple[Giving, ...]
+    left: int | None
+    right: int | None
+    agrees: bool
+
+
+def outcome(
+    project: Project,
+    left: Side,
+    right: Side,
+    pair: Pair,
+    policy: Policy,
+    question_ids: Collection[str],
+    rating: int,
+    author: str,
+) -> Outcome:
+    """Return the effect of a planned override on a pair, without storing it.
+
+    Args:
+        policy: the policy of the label.
+        question_ids: the questions that all get the rating.
+        author: the author of the override. If the author is a side, the rating is the new value of this side.
+
+    Raises:
+        InputError: as for `review.agreement` and `review.read_passage`.
+    """
+    found = match(project, left, right)
+
+    def says(side: Side, value: int) -> int | None:
+        if isinstance(side, Person):
+            return rating if side.author == author and pair.question_id in question_ids else value
+        # A grader's value stays if overrides do not count, or if the other side is a person.
+        if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
+            return value
+        desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
+        return label_with(project, side.policy, desk, dict.fromkeys(question_ids, rating))
+
+    values = says(left, pair.left), says(right, pair.right)
+    same = matching(found.left.scale, found.right.scale)
+    desk = read_passage(project, policy, pair.query_id, pair.passage_id)
+    after = label_with(project, policy, desk, dict.fromkeys(question_ids, rating))
+    others = [
+        Giving(one.question.question_id, one.question.shown, one.rating)
+        for one in desk.asked
+        if after and policy.label != "mean" and one.counts and one.question.weight > 0
+        if one.question.question_id not in question_ids and one.rating is not None and one.rating >= after
+    ]
+    also = tuple(sorted(others, key=lambda one: -one.rating))
+    agrees = values[0] is not None and values[1] in same.get(values[0], ())
+    return Outcome(desk.label, after, also, *values, agrees)

@@ -1,9 +1,10 @@
-"""Search for passages: the pool with labels, judgments and grades of every passage, filtered, in pages."""
+"""Search for passages of the pool, in pages and in an assessor's order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 from ...bank import graders, speaking_passages
 from ...labels import Basis, Policy, basis, pool_summary
-from ...records import visible
+from ...records import source_of, visible
 from ...store import Cursor, Project
 
 State = Literal["failed", "ungraded", "complete"]
@@ -251,66 +252,151 @@ def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[
     return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
 
 
+_STATES: Mapping[State, str] = {
+    "failed": "failed > 0",
+    "ungraded": "needed - rated - failed > 0",
+    "complete": "needed > 0 AND needed = rated",
+}
+
+
 def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
     """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`, with parameters."""
-    wanted, parameters = ["true"], {"source": filters.source}
-
-    def ask(condition: str, **values: Any) -> None:
-        wanted.append(condition)
-        parameters.update(values)
-
-    if filters.query_id is not None:
-        ask("d.query_key = (SELECT query_key FROM queries WHERE query_id = $in_query)", in_query=filters.query_id)
-    if words := filters.words.strip():
-        ask(
+    flagged = filters.flagged and base is not None
+    rows: list[tuple[bool, str, dict[str, Any]]] = [
+        (
+            filters.query_id is not None,
+            "d.query_key = (SELECT query_key FROM queries WHERE query_id = $in_query)",
+            {"in_query": filters.query_id},
+        ),
+        (
+            bool(filters.words.strip()),
             "(d.text_key IN (SELECT text_key FROM passage_texts WHERE contains(lower(text), lower($words)))"
             " OR d.passage_key = (SELECT passage_key FROM passages WHERE passage_id = $words))",
-            words=words,
-        )
-    if filters.label == NONE:
-        ask("label IS NULL")
-    elif filters.label is not None:
-        ask("label = $label", label=filters.label)
-    if filters.rating is not None:
-        ask("given & (1::INTEGER << $rating::INTEGER) > 0", rating=filters.rating)
-    if filters.judgment == NONE:
-        ask("judged.value IS NULL")
-    elif filters.judgment is not None:
-        ask("judged.value = $judgment", judgment=filters.judgment)
-    if filters.run is not None:
-        ask(
+            {"words": filters.words.strip()},
+        ),
+        (filters.label == NONE, "label IS NULL", {}),
+        (filters.label not in (None, NONE), "label = $label", {"label": filters.label}),
+        (
+            filters.rating is not None,
+            "given & (1::INTEGER << $rating::INTEGER) > 0",
+            {"rating": filters.rating},
+        ),
+        (filters.judgment == NONE, "judged.value IS NULL", {}),
+        (filters.judgment not in (None, NONE), "judged.value = $judgment", {"judgment": filters.judgment}),
+        (
+            filters.run is not None,
             "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key) WHERE runs.name = $run AND r.rank <= $depth"
             " AND r.query_key = d.query_key AND r.passage_key = d.passage_key)",
-            run=filters.run,
-            depth=filters.depth,
-        )
-    if filters.state is not None:
-        ask(
-            {
-                "failed": "failed > 0",
-                "ungraded": "needed - rated - failed > 0",
-                "complete": "needed > 0 AND needed = rated",
-            }[filters.state]
-        )
-    if filters.flagged and base is not None:
-        ask(
+            {"run": filters.run, "depth": filters.depth},
+        ),
+        (filters.state is not None, _STATES[filters.state or "failed"], {}),
+        (
+            flagged,
             "(label >= $min_rating) <> (judged.value >= $min_judgment)",
-            min_rating=base.min_rating,
-            min_judgment=base.policy.min_judgment,
-        )
-    if filters.overridden:
-        ask("overridden")
-    if filters.unjudged_by is not None:
-        ask(
+            {"min_rating": base.min_rating, "min_judgment": base.policy.min_judgment} if base else {},
+        ),
+        (filters.overridden, "overridden", {}),
+        (
+            filters.unjudged_by is not None,
             f"NOT EXISTS (SELECT * FROM {judgments} own JOIN sources USING (source_key) WHERE sources.name = $me"
             " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
-            me=filters.unjudged_by,
-        )
-    if filters.assigned_to is not None:
-        ask(
+            {"me": filters.unjudged_by},
+        ),
+        (
+            filters.assigned_to is not None,
             "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present AND p.name = $assigned"
             " AND b.ended_at IS NULL AND b.query_key = d.query_key"
             " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
-            assigned=filters.assigned_to,
-        )
+            {"assigned": filters.assigned_to},
+        ),
+    ]
+    wanted, parameters = ["true"], {"source": filters.source}
+    for is_on, condition, values in rows:
+        if is_on:
+            wanted.append(condition)
+            parameters |= values
     return wanted, parameters
+
+
+@dataclass(frozen=True)
+class ToJudge:
+    """A passage to judge.
+
+    Args:
+        listed: the passage; its label and judgment are None for blind judging.
+        own: the assessor's judgment; None if the passage is unjudged.
+    """
+
+    listed: Listed
+    own: int | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The passages of a query to judge.
+
+    Args:
+        rows: the passages in the order of judging.
+        following: the next query with unjudged passages; None without one.
+    """
+
+    query_id: str
+    rows: list[ToJudge]
+    following: str | None
+
+    @property
+    def judged(self) -> int:
+        """Number of passages that the assessor has judged."""
+        return sum(row.own is not None for row in self.rows)
+
+
+def next_turn(
+    project: Project, policy: Policy | None, filters: Filters, person: str, blind: bool, query_id: str | None = None
+) -> Turn | None:
+    """Return the passages of a query for an assessor to judge; None if no passage matches the filters.
+
+    Args:
+        policy: determines labels; None if nothing has been graded.
+        person: name of the assessor; empty if unknown.
+        blind: whether the passages have no labels and no judgments of `filters.source`, and a random order that differs
+            between assessors and stays the same for each. Otherwise they have the order of the pool.
+        query_id: the query. If it is None or has no matching passage: the first query with unjudged passages.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    if blind:
+        policy, filters = None, replace(filters, source=None)
+    table = search_table(project, policy, filters)
+    if not len(table):
+        return None
+    queries, passages = (table[name].to_numpy().astype(np.int64) for name in ("query_key", "passage_key"))
+    places = queries << 32 | passages
+    own = _own(project, person) if person else {}
+    waiting = np.unique(queries[~np.isin(places, np.fromiter(own, np.int64, len(own)))])
+    ids = dict(project.rows("SELECT query_key, query_id FROM queries"))
+    here = next((key for key, name in ids.items() if name == query_id and key in queries), None)
+    if here is None:
+        here = int((waiting if len(waiting) else queries)[0])
+    at = np.flatnonzero(queries == here).tolist()
+    if blind:
+        at.sort(key=lambda i: _order(person, here, int(passages[i])))
+    listed = table_rows(project, table, at)
+    following = [*waiting[waiting > here], *waiting[waiting < here]]
+    rows = [ToJudge(listed[i], own.get(int(places[i]))) for i in at]
+    return Turn(ids[here], rows, ids[int(following[0])] if following else None)
+
+
+def _own(project: Project, person: str) -> dict[int, int]:
+    """Return a person's judgments by place: the key of the query in the upper 32 bits, that of the passage below."""
+    rows = project.rows(
+        f"SELECT query_key, passage_key, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+        " WHERE name = ?",
+        [source_of(person)],
+    )
+    return {query << 32 | passage: value for query, passage, value in rows}
+
+
+def _order(person: str, query_key: int, passage_key: int) -> bytes:
+    """Return the place of a passage in a person's random order, which new passages of the pool leave unchanged."""
+    return hashlib.blake2b(f"{person}\n{query_key}\n{passage_key}".encode()).digest()

@@ -4,6 +4,7 @@ import streamlit as st
 
 from exam_workbench import audit as room, bank, errors
 from exam_workbench.formats import SHEET_FORMS, SheetForm, Source
+from exam_workbench.measures.audit import Rate
 from exam_workbench.records import state_families
 from exam_workbench.store import Project
 from pages.parts.shared import look, presses, ui
@@ -50,7 +51,7 @@ def draw_labels(project: Project, audit: room.Audit) -> None:
         _cuts(project, audit, found)
 
 
-def _share(share: room.Share | None) -> str:
+def _share(share: Rate | None) -> str:
     """Return a percentage above its interval, as HTML."""
     if share is None or share.value is None or share.low is None or share.high is None:
         return '<span class="none">–</span>'

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import audit as room, bank, charts, labels, text
+from exam_workbench.measures.audit import Rate
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from pages.parts.shared import components, html, presses, ui, view_choice
@@ -138,7 +139,7 @@ def _about(found: room.AuditBoard) -> None:
         about.caption(f":material/info: {ui.plain(line)}")
 
 
-def _rate(name: str, share: room.Share) -> str:
+def _rate(name: str, share: Rate) -> str:
     if share.value is None:
         return f"{name} undefined"
     return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"

@@ -12,6 +12,7 @@ import streamlit as st
 from exam_workbench import audit as room
 from exam_workbench.errors import WorkbenchError
 from exam_workbench.store import Project
+from exam_workbench.types import Said
 from pages.parts.shared import actions, html, ui
 
 KEY = "judging"
@@ -112,13 +113,11 @@ def _judge(project: Project, audit: room.Audit, person: str, act: actions.Act) -
     room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
-def _on_passage(
-    what: Callable[[Project, room.Audit, str, str, str], object],
-) -> Callable[[Project, room.Audit, str, actions.Act], None]:
-    """Wrap an action that needs only a passage and a person."""
+def _verdict(said: Said) -> Callable[[Project, room.Audit, str, actions.Act], None]:
+    """Return an action that records a verdict without a value."""
 
     def do_it(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-        what(project, audit, act["query"], act["passage"], person)
+        room.say(project, audit, room.Verdict(act["query"], act["passage"], said), person)
 
     return do_it
 
@@ -146,9 +145,9 @@ def _again(project: Project, audit: room.Audit, person: str, act: actions.Act) -
 
 ACTS: Mapping[str, Callable[[Project, room.Audit, str, actions.Act], None]] = {
     "judge": _judge,
-    "cannot say": _on_passage(room.cannot_say),
-    "skip": _on_passage(room.skip),
-    "take back": _on_passage(room.take_back),
+    "cannot say": _verdict("cannot say"),
+    "skip": _verdict("skipped"),
+    "take back": _verdict("taken back"),
     "look": _look,
     "board": _board,
     "again": _again,

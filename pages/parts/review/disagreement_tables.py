@@ -112,7 +112,7 @@ def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any
     return {
         "columns": list(table.column_names),
         "rows": rows,
-        "totals": [int(total) for total in table.column_totals],
+        "totals": table.counts.sum(axis=0).tolist(),
         "all": table.n,
     }
 

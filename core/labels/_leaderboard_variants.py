@@ -1,21 +1,31 @@
-"""Leaderboards by subtopic: each subtopic of a query is evaluated by its own questions, as in TREC CAR."""
+"""Further leaderboards: by subtopic as in TREC CAR, coverage by budget, and Nuggetizer's scores."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from ..bank import bank_for
+from ..bank import bank_for, graders
 from ..errors import InputError
-from ..measures import Measure, make_intent_evaluator, parse_measure
-from ..records import Runs, boards, find_source, rankings
+from ..measures import (
+    COVER,
+    NUGGETS_SUPPORTED,
+    Measure,
+    NuggetScores,
+    make_intent_evaluator,
+    mean_nugget_scores,
+    nugget_scores,
+    parse_measure,
+    system_score,
+)
+from ..records import boards, check_runs, find_source, pool_depth, rankings
 from ..store import Project, as_act
-from . import RANKED, Basis, Policy, Scores, Skipped, basis, coverage_of_union, covered, first_answers, ratings
+from ._basis import DEFAULT_POLICY, Basis, Policy, Skipped, basis, ratings
+from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered, first_answers, nested
 from ._leaderboard import Leaderboard, order_systems
-from ._leaderboard_making import leaderboard
-from ._run_scores import score_runs
+from ._leaderboard_making import leaderboard, score_runs
 
 Per = Literal["query", "subtopic", "topic", "union"]
 PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
@@ -29,7 +39,7 @@ def leaderboard_per(
     project: Project,
     measure: str,
     source: str = "exam",
-    policy: Policy | None = None,
+    policy: Policy = DEFAULT_POLICY,
     per: Per = "query",
     with_ungraded: bool = False,
 ) -> Leaderboard:
@@ -57,7 +67,6 @@ def leaderboard_per(
     """
     if per not in PERS:
         raise InputError("unknown-mean", f"Unknown mean '{per}'.", f"Available: {', '.join(PERS)}.")
-    policy = policy or Policy()
     plain = leaderboard(project, measure, source, policy, with_ungraded)
     wanted = parse_measure(measure, policy.cutoff)
     if per == "union" and wanted.basis != "coverage":
@@ -80,7 +89,12 @@ def leaderboard_per(
         scores, every_topic = _exam_scores(project, wanted, basis(project, policy))
         topics = {topic: query for topic, query in every_topic.items() if not {topic, query} & plain.left_out}
     else:
-        stands_for = _topics_among_queries(project)
+        stands_for = dict(
+            project.rows(
+                "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
+                " JOIN queries q ON q.query_key = s.query_key"
+            )
+        )
         scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
     scores = {run: scores.get(run, {}) for run in rankings(project)}
     queries = list(topics)
@@ -148,7 +162,15 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
     topics = bank_topics(project, base)
     if measure.basis == "coverage":
         return coverage_by_topic(project, base, measure.depth), topics
-    runs = topic_runs(rankings(project), topics)
+    # The run's ranking for the topic, or else for the topic's query.
+    runs = {
+        run: {
+            topic: by_query[topic if topic in by_query else query]
+            for topic, query in topics.items()
+            if topic in by_query or query in by_query
+        }
+        for run, by_query in rankings(project).items()
+    }
     scores: Scores
     if measure.basis == "intents":
         intents = _intents(project, base)
@@ -161,18 +183,6 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
     return scores, {topic: query for topic, query in topics.items() if topic in qrels}
 
 
-def topic_runs(runs: Runs, topics: Topics) -> Runs:
-    """Return rankings by run and topic id: the run's ranking for the topic, or else for the topic's query."""
-    return {
-        run: {
-            topic: by_query[topic if topic in by_query else query]
-            for topic, query in topics.items()
-            if topic in by_query or query in by_query
-        }
-        for run, by_query in runs.items()
-    }
-
-
 def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     """Return EXAM-Cover@k of every run and topic, over the questions of the topic.
 
@@ -180,17 +190,15 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
         cutoff: k; the cutoff of the policy is ignored.
     """
     firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
-    scores: Scores = {}
-    for run, topic, value in project.rows(
+    rows = project.rows(
         f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_key, query_id, topic_id"
         # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
         # the other.
         " ORDER BY name, query_id = topic_id, query_key",
         base.parameters | {"cutoff": cutoff},
-    ):
-        scores.setdefault(run, {})[topic] = value
-    return scores
+    )
+    return nested(rows)
 
 
 def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
@@ -223,14 +231,12 @@ def _rated(base: Basis) -> str:
 
 def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
     """Return labels by topic id and passage id, computed only from the questions of the topic."""
-    found: dict[str, dict[str, int]] = {}
-    for topic, passage, label in project.rows(
+    rows = project.rows(
         f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"
         " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
         base.parameters,
-    ):
-        found.setdefault(topic, {})[passage] = label
-    return found
+    )
+    return nested(rows)
 
 
 def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
@@ -244,10 +250,158 @@ def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int
     return found
 
 
-def _topics_among_queries(project: Project) -> Topics:
-    return dict(
-        project.rows(
-            "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
-            " JOIN queries q ON q.query_key = s.query_key"
+DEFAULT_MAX_K = 50
+MAX_K = 1000
+"""Maximum depth of a curve. People do not read deeper, and pools are not deeper."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Coverage of one run by number of passages read; `scores[k - 1]` is its EXAM-Cover@k."""
+
+    run: str
+    scores: list[float]
+    std_errors: list[float | None]
+    queries: int
+
+
+@dataclass(frozen=True)
+class CoverCurves:
+    """Coverage of runs by budget.
+
+    Args:
+        curves: by run, in the order of their import or of the request.
+        pool_depth: number of passages of each run in the pool. A deeper passage is graded only if it is in the pool for
+            another reason, such as another run. So a flat curve there may rise with more grades.
+    """
+
+    curves: list[Curve]
+    max_k: int
+    pool_depth: int
+    policy: Policy
+
+    def order(self, k: int) -> list[str]:
+        """Return the runs by falling coverage at a rank depth, or at the greatest one if that is smaller."""
+        at = min(k, self.max_k) - 1
+        return [curve.run for curve in sorted(self.curves, key=lambda curve: -curve.scores[at])]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the curves as plain values, as `--json` prints them."""
+        return {
+            "measure": COVER,
+            "max_k": self.max_k,
+            "pool_depth": self.pool_depth,
+            "policy": self.policy.as_dict(),
+            "curves": [vars(curve) for curve in self.curves],
+        }
+
+
+@as_act("see boards")
+def cover_curves(
+    project: Project,
+    policy: Policy = DEFAULT_POLICY,
+    max_k: int = DEFAULT_MAX_K,
+    runs: Sequence[str] | None = None,
+) -> CoverCurves:
+    """Return EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
+
+    At each k the value equals the leaderboard's EXAM-Cover@k (exam-plus-plus, equation 1), over the queries without
+    ungraded pairs down to `max_k`. Each question is looked up once, at the first rank that answers it.
+
+    Args:
+        policy: its cutoff is ignored.
+        max_k: greatest rank depth, from 1.
+        runs: names; None means all.
+
+    Raises:
+        InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
+    """
+    if not 1 <= max_k <= MAX_K:
+        raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
+    names = list(rankings(project)) if runs is None else check_runs(project, runs)
+    queries = leaderboard(project, f"{COVER}@{max_k}", policy=policy).query_ids
+    base = basis(project, policy)
+    by_run = coverage_by_rank(project, base, max_k)
+    curves = []
+    for run in names:
+        known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
+        points = [
+            system_score({query: values[k] for query, values in known.items()}, queries, policy.skipped)
+            for k in range(max_k)
+        ]
+        scores = [score for score, _, _ in points if score is not None]
+        # A run that answered none of the queries has no score if skipped queries are ignored.
+        if len(scores) == max_k:
+            curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
+    return CoverCurves(curves, max_k, project.read(pool_depth), base.policy)
+
+
+VITAL = 1.0
+"""The weight from which an active nugget counts as vital."""
+
+
+@dataclass(frozen=True)
+class NuggetBoardRow:
+    """The mean scores of a run over its responses with assignments, and the numbers of responses and nuggets."""
+
+    run: str
+    queries: int
+    nuggets: int
+    scores: NuggetScores
+
+
+@as_act("see boards")
+def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
+    """Return Nuggetizer's four scores of each run, the best `all` first.
+
+    For each nugget, a response has the highest grade of its ranked passages, or the grade of a passage with the id
+    RUN/QUERY. A nugget without a grade is left out of the response, like an unassigned nugget. Retired nuggets count,
+    because Nuggetizer counts nuggets without a valid importance.
+
+    Args:
+        policy: names the grader. If it does not, the first grader with the scale of assignments is used; without such
+            a grader the result is empty.
+
+    Raises:
+        InputError: the grader is unknown, its scale is not the scale of assignments, or it has not graded a response.
+    """
+    if policy.grader is None:
+        named = [one.spec.name for one in graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]
+        if not named:
+            return []
+        policy = replace(policy, grader=named[0])
+    base = basis(project, policy)
+    spec = base.grader.spec
+    if spec.max_rating != NUGGETS_SUPPORTED:
+        raise InputError(
+            "not-assignments",
+            f"Grader {spec.name} rates from 0 to {spec.max_rating}, not from 0 to {NUGGETS_SUPPORTED}.",
+            "Choose a grader of imported assignments (--grader).",
         )
-    )
+    responses: dict[str, dict[str, list[tuple[bool, int]]]] = {}
+    for run, query_id, vital, rating in project.rows(_ASSIGNED, {**base.parameters, "vital": VITAL}):
+        responses.setdefault(run, {}).setdefault(query_id, []).append((vital, rating))
+    if not responses:
+        raise InputError("no-grades", f"Grader {spec.name} has not graded any responses.", "Choose another --grader.")
+    rows = [
+        NuggetBoardRow(
+            run,
+            len(assigned),
+            sum(map(len, assigned.values())),
+            mean_nugget_scores([nugget_scores(nuggets) for nuggets in assigned.values()]),
+        )
+        for run, assigned in responses.items()
+    ]
+    return sorted(rows, key=lambda row: -row.scores.all)
+
+
+_ASSIGNED = (
+    "SELECT name, query_id, any_value(active AND weight >= $vital), max(rating)"
+    " FROM (SELECT run_key, query_key, passage_key FROM rankings"
+    "  UNION SELECT run_key, query_key, passage_key FROM runs CROSS JOIN queries"
+    "  JOIN passages ON passage_id = name || '/' || query_id)"
+    " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
+    " JOIN questions USING (query_key) JOIN bank_at($version) r USING (question_key)"
+    " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = p.text_key AND grader_key = $grader"
+    " GROUP BY run_key, name, query_key, query_id, question_key ORDER BY run_key, query_key, question_key"
+)

@@ -1,0 +1,507 @@
+"""Statistics of questions: systems that they separate, passages, and item response."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any, Literal
+
+import numpy as np
+
+from ..bank import asked_questions, find_query, overview, questions as bank_questions
+from ..errors import InputError
+from ..labels import (
+    MISSING,
+    RANKED,
+    Basis,
+    Policy,
+    QueryRatings,
+    Ratings,
+    basis,
+    first_answers,
+    load_ratings,
+    ratings_beside,
+    scored,
+)
+from ..measures import Array, Flags, trec_order
+from ..measures.item_response import FEWEST, analyse, fit_graded, graded_information, information, item_rest
+from ..records import judgments, rankings, readable_texts
+from ..store import Project
+from ..text import how_many
+from ..types import Question
+
+Verdict = Literal[
+    "separates the top", "separates lower down", "universal", "hard", "redundant", "unclear", "not graded", "no systems"
+]
+
+UNIVERSAL = 0.8
+"""If more than this share of the systems answers a question, it hardly separates systems."""
+HARD = 0.1
+"""If less than this share of the systems answers a question, it affects few systems."""
+WEAK = 0.1
+ALIKE = 0.9
+FEWEST_EACH = 3
+"""Two questions are compared only if at least this many systems answer each, and at least as many do not."""
+
+MEANINGS: dict[Verdict, str] = {
+    "separates the top": "at most half of the systems answer the question, mostly good ones",
+    "separates lower down": "more than half of the systems answer the question, so it separates the weaker ones",
+    "universal": "over 80% of the systems answer the question, so it separates few of them",
+    "hard": "under 10% of the systems answer the question, so it changes few scores",
+    "redundant": "the same systems answer an earlier question of the query (correlation .9 or more)",
+    "unclear": "weak systems answer the question as often as good ones (correlation below .1)",
+    "not graded": "no system has a usable grade for the question",
+    "no systems": "the project has no runs",
+}
+SUGGESTIONS: dict[Verdict, str] = {
+    "separates the top": "keep the question; more weight separates the best systems more",
+    "separates lower down": "keep the question; more weight hardly affects the best systems",
+    "universal": "retire the question, lower its weight, or make it harder",
+    "hard": "check if any passage can answer the question",
+    "redundant": "keep only one of the two questions, or halve both weights",
+    "unclear": "check the wording and the passages that answer the question",
+    "not graded": "grade the question first",
+    "no systems": "import runs",
+}
+
+
+def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
+    """Return the verdict on each question of one query, by the rules of `docs/how-to/curate-questions.md`.
+
+    Args:
+        answers: systems x questions of positive weight, in their order: 1 answered at the min rating, 0 not answered,
+            NaN without a usable grade.
+
+    Returns:
+        For each question, its verdict, and for a redundant question the column of the earlier question that it repeats.
+    """
+    alike, rest = _correlations(answers) >= ALIKE, item_rest(answers)
+    found: list[tuple[Verdict, int | None]] = []
+    for i, known_share in enumerate(answer_shares(answers)):
+        same = next((other for other in range(i) if alike[i, other] and found[other][1] is None), None)
+        share = -1.0 if known_share is None else known_share
+        rules: list[tuple[bool, Verdict]] = [
+            (len(answers) == 0, "no systems"),
+            (known_share is None, "not graded"),
+            (share > UNIVERSAL, "universal"),
+            (share < HARD, "hard"),
+            (same is not None, "redundant"),
+            (bool(rest[i] < WEAK), "unclear"),
+            (share <= 0.5, "separates the top"),
+            (True, "separates lower down"),
+        ]
+        verdict = next(verdict for fits, verdict in rules if fits)
+        found.append((verdict, same if verdict == "redundant" else None))
+    return found
+
+
+def answer_shares(answers: Array) -> list[float | None]:
+    """Return, by question, the share of the examinees with a usable grade that answer it; None without examinees."""
+    known = (~np.isnan(answers)).sum(axis=0)
+    return [float(right / n) if n else None for right, n in zip(np.nansum(answers, axis=0), known, strict=True)]
+
+
+def _correlations(answers: Array) -> Array:
+    """Return the phi coefficient of every two questions over the systems with usable grades for both.
+
+    It is 0 if fewer than `FEWEST_EACH` systems answer, or do not answer, either question.
+    """
+    seen = (~np.isnan(answers)).astype(float)
+    right = np.nan_to_num(answers)
+    both, each = seen.T @ seen, right.T @ seen
+    spread = each * (both - each)
+    enough = np.minimum(each, both - each) >= FEWEST_EACH
+    covariance = both * (right.T @ right) - each * each.T
+    phi: Array = np.zeros_like(both)
+    np.divide(covariance, np.sqrt(spread * spread.T), out=phi, where=enough & enough.T)
+    return phi
+
+
+@dataclass(frozen=True)
+class QuestionDiagnosis:
+    """Statistics of one active question under a policy.
+
+    Args:
+        graded: share of the pool with a grade for the question, 0 to 1.
+        answered: share of the graded pool that answers the question at the min rating; None without grades.
+        non_relevant: share of the passages that answer the question and are judged non-relevant, among all judged
+            passages that answer it; None without such passages.
+        only_here: share of the query's judged relevant passages that answer only this question; None without relevant
+            passages.
+        systems: share of the systems that answer the question down to the cutoff, among the systems with a usable grade
+            for it; None without such systems.
+        verdict: how the question separates systems, see `question_verdicts`; None for an "avoid" question.
+    """
+
+    question_id: str
+    graded: float
+    answered: float | None
+    non_relevant: float | None
+    only_here: float | None
+    systems: float | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True)
+class StrayAnswer:
+    """A question with the judged non-relevant passages that answer it."""
+
+    question: Question
+    passages: list[str]
+
+
+@dataclass(frozen=True)
+class QueryDiagnosis:
+    """Statistics of the questions of one query.
+
+    Args:
+        questions: statistics by question id, for active questions that the grader can grade.
+        strays: questions that judged non-relevant passages answer, most such passages first.
+        uncovered: ids of graded passages with a relevant judgment that answer no question.
+        relevant: number of graded passages with a relevant judgment.
+    """
+
+    questions: dict[str, QuestionDiagnosis]
+    strays: list[StrayAnswer]
+    uncovered: list[str]
+    relevant: int
+
+
+def diagnose(
+    project: Project, policy: Policy, query_id: str, questions: Sequence[Question], source: str | None
+) -> QueryDiagnosis:
+    """Return statistics of the questions of one query, saved or not.
+
+    Args:
+        questions: all questions of the query, as saved or edited.
+        source: source of the judgments; None for no judgments. Passages are relevant from `policy.min_judgment` on.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    base = basis(project, policy)
+    saved = asked_questions(project, base.version, query_id)
+    ratings = ratings_beside(project, base, query_id, saved, questions)
+    active = [question for question in scored(questions, base.grader) if question.weight != 0]
+    known = ratings.of(active)
+    answers = known >= base.min_rating
+    judged = judgments(project, source).get(query_id, {}) if source else {}
+    has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
+    enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)
+    relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
+    answered_by = _answers_of_systems(project, ratings, query_id, policy, known, answers)
+    shares = answer_shares(answered_by)
+    positive = np.array([question.weight > 0 for question in active], bool)
+    others = answers[:, positive].sum(axis=1)
+    told = question_verdicts(answered_by[:, positive])
+    verdicts = dict(zip(np.flatnonzero(positive).tolist(), (verdict for verdict, _ in told), strict=True))
+    found = {}
+    for column, question in enumerate(active):
+        answered = answers[:, column]
+        graded = (known[:, column] != MISSING) & ratings.pooled
+        alone = answered & relevant & (others == int(question.weight > 0))
+        found[question.question_id] = QuestionDiagnosis(
+            question.question_id,
+            graded=_share(graded[ratings.pooled]) or 0.0,
+            answered=_share(answered[graded]),
+            non_relevant=_share(non_relevant[answered & has_judgment]),
+            only_here=_share(alone[relevant]),
+            systems=shares[column],
+            verdict=verdicts.get(column),
+        )
+    strays = [
+        StrayAnswer(question, [ratings.passage_ids[row] for row in np.flatnonzero(answers[:, column] & non_relevant)])
+        for column, question in enumerate(active)
+        if (answers[:, column] & non_relevant).any()
+    ]
+    graded_somewhere = (known[:, positive] != MISSING).any(axis=1)
+    uncovered = np.flatnonzero(relevant & graded_somewhere & (others == 0))
+    return QueryDiagnosis(
+        found,
+        sorted(strays, key=lambda stray: -len(stray.passages)),
+        sorted((ratings.passage_ids[row] for row in uncovered), key=lambda passage: -judged[passage]),
+        int((relevant & graded_somewhere).sum()),
+    )
+
+
+def _answers_of_systems(
+    project: Project,
+    ratings: QueryRatings,
+    query_id: str,
+    policy: Policy,
+    known: Ratings,
+    answers: Flags,
+) -> Array:
+    """Return, systems x questions, whether the system answers the question down to the cutoff: 1, 0, or NaN without a
+    usable grade."""
+    row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
+    runs = [by_query.get(query_id) for by_query in rankings(project).values()]
+    found = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
+    for row, scores in enumerate(runs):
+        if scores is not None:
+            top = [row_of[passage] for passage in trec_order(scores, policy.cutoff) if passage in row_of]
+            found[row] = np.where((known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan)
+    # If no system has a grade for a question, systems that skipped the query have no value either.
+    ranked = [row for row, scores in enumerate(runs) if scores is not None]
+    found[:, np.isnan(found[ranked]).all(axis=0)] = np.nan
+    return found
+
+
+def _share(flags: Flags) -> float | None:
+    return float(flags.mean()) if flags.size else None
+
+
+def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[Verdict, int]:
+    """Return the number of questions in the bank by verdict, in the order of `MEANINGS`.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    base = basis(project, policy)
+
+    def compute() -> dict[Verdict, int]:
+        counts = Counter[Verdict | None]()
+        for query in overview(project):
+            questions = bank_questions(project, base.version, query.query_id)
+            diagnosed = diagnose(project, policy, query.query_id, questions, source).questions.values()
+            counts.update(diagnosis.verdict for diagnosis in diagnosed)
+        return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
+
+    return project.cached(("bank summary", *base.rated, base.version, policy, source), compute)
+
+
+Examinees = Literal["systems", "passages"]
+
+TOP = 0.25
+"""Share of the examinees, best abilities first, that are the top."""
+# Digits of abilities; later ones depend on where the optimizer stops, so rounding makes equal abilities equal.
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class QuestionWorth:
+    """Statistics of one question from the answers of the examinees.
+
+    Args:
+        examinees: number of examinees with a usable grade for the question.
+        answered: share of these that answer it at the min rating; None without such examinees.
+        discrimination, difficulty: parameters of the model; the difficulty is for the min rating. None if all or no
+            examinees answer the question.
+        at_top, overall: mean information at the abilities of the top quarter, and of all examinees. None if all or no
+            examinees answer the question.
+        verdict: how the question separates systems, see `question_verdicts`.
+        alike: for a redundant question, the id of the earlier question of the same query that it repeats.
+        suggestion: proposed change of the question's weight, as a phrase.
+    """
+
+    query_id: str
+    question_id: str
+    text: str
+    weight: float
+    examinees: int
+    answered: float | None
+    discrimination: float | None
+    difficulty: float | None
+    at_top: float | None
+    overall: float | None
+    verdict: Verdict
+    alike: str | None
+    suggestion: str
+
+
+@dataclass(frozen=True)
+class BankWorth:
+    """Statistics of a bank's questions with systems as examinees, or of a query's questions with its passages.
+
+    Args:
+        abilities: ability by examinee, best first, relative to the mean of all examinees.
+        top: number of these examinees that are the top.
+        questions: the questions, by query and position.
+        remarks: limits on the reliability of the results.
+    """
+
+    examinees: Examinees
+    abilities: dict[str, float]
+    top: int
+    questions: list[QuestionWorth]
+    remarks: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the statistics as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Answers of examinees to questions: examinees, questions, and a table with NaN for unknown answers."""
+
+    examinees: list[str]
+    items: list[tuple[str, str, str, float]]
+    answers: Array
+    """examinees x questions: 1 answered at the min rating, 0 not answered, NaN unknown."""
+
+
+def bank_worth(
+    project: Project, policy: Policy, query_id: str | None = None, examinees: Examinees = "systems"
+) -> BankWorth:
+    """Return statistics of each active question of positive weight, with systems or passages as examinees.
+
+    A system answers a question if one of its top k passages answers it at the min rating. The model is 2PL, with a
+    joint fit of abilities and questions. A passage answers a question at the level of its rating. The model is the
+    graded response model, with abilities integrated out. Answers without a usable grade are missing. If a system
+    skipped a query, its answers count as 0 or as missing, as the policy states.
+
+    Args:
+        query_id: restricts the questions to this query; needed for passages.
+        examinees: `systems` or `passages`.
+
+    Raises:
+        InputError: the grader, version or query is unknown; the grader grades whole queries; passages are requested for
+            all queries; or there are too few answers.
+    """
+    base = basis(project, policy)
+    if base.grader.spec.method == "direct":
+        raise InputError(
+            "grader-of-whole-queries",
+            f"The grader '{base.grader.spec.name}' does not grade questions.",
+            "Choose another grader with --grader.",
+        )
+    if query_id is not None:
+        find_query(project, query_id)
+    if examinees == "passages":
+        if query_id is None:
+            raise InputError("option-missing", "Analysing passages needs a query.", "Give --query Q.")
+        return _of_passages(project, base, query_id)
+    return project.cached(
+        ("bank worth", base.key, policy, query_id, readable_texts(project)),
+        lambda: _of_systems(project, base, query_id),
+    )
+
+
+def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:
+    asked = _checked(_systems(project, base, query_id))
+    told = analyse(
+        asked.examinees,
+        [question for _, question, _, _ in asked.items],
+        asked.answers,
+        model="2pl",
+        bootstrap=0,
+        held_out=False,
+    )
+    theta, items = told.fit.theta, told.fit.items
+    told_by = information(theta, items)
+    return _worth("systems", asked, _verdicts(asked), theta, told_by, items.d, items.b, told.remarks)
+
+
+def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
+    questions = [q for q in scored(bank_questions(project, base.version, query_id), base.grader) if q.weight > 0]
+    ratings = load_ratings(project, base, query_id, questions)
+    known = ratings.of(questions)
+    rows = ratings.pooled & (known != MISSING).any(axis=1)
+    levels = np.where(known[rows] == MISSING, np.nan, known[rows].astype(float))
+    names = [passage for passage, kept in zip(ratings.passage_ids, rows, strict=True) if kept]
+    items = [(query_id, q.question_id, q.shown, q.weight) for q in questions]
+    answers = np.where(np.isnan(levels), np.nan, (levels >= base.min_rating).astype(float))
+    asked = _checked(_Asked(names, items, answers))
+    found = fit_graded(levels, base.grader.spec.max_rating)
+    difficulty = found.items.b[:, base.min_rating - 1] if base.min_rating else found.items.b[:, 0]
+    told = graded_information(found.theta, found.items)
+    few = (
+        [f"With only {how_many(len(items), 'questions')}, the estimated abilities are imprecise."]
+        if len(items) < FEWEST
+        else []
+    )
+    verdicts = _verdicts(_systems(project, base, query_id))
+    return _worth("passages", asked, verdicts, found.theta, told, found.items.d, difficulty, few)
+
+
+def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
+    rows = project.rows(
+        "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable FROM"
+        f" {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN bank_at($version) r USING (question_key)"
+        f" JOIN {readable_texts(project)} t USING (text_key) JOIN questions USING (question_key)"
+        " WHERE w > 0 AND ($query IS NULL OR query_id = $query)"
+        " ORDER BY a.query_key, r.position, question_key, run_key",
+        base.parameters | {"cutoff": base.policy.cutoff, "query": query_id},
+    )
+    systems = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+    items = list(dict.fromkeys((query, question, text, weight) for _, query, question, text, weight, _, _ in rows))
+    at_item = {(query, question): i for i, (query, question, _, _) in enumerate(items)}
+    at_system = {name: i for i, name in enumerate(systems)}
+    skipped = 0.0 if base.policy.skipped == "zero" else np.nan
+    answers = np.full((len(systems), len(items)), skipped)
+    graded = np.zeros(len(items), bool)
+    for name, query, question, _, _, first, usable in rows:
+        row, column = at_system[name], at_item[query, question]
+        answers[row, column] = float(first is not None) if usable else np.nan
+        graded[column] |= usable > 0
+    # If no system has a grade, systems that skipped the query have no value either.
+    answers[:, ~graded] = np.nan
+    return _Asked(systems, items, answers)
+
+
+def _checked(asked: _Asked) -> _Asked:
+    if np.isnan(asked.answers).all():
+        raise InputError(
+            "nothing-graded", "No question has a usable grade yet.", "Grade passages first: exam grade --grader NAME."
+        )
+    return asked
+
+
+_Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
+"""By query and question: the verdict, and for a redundant question the question that it repeats."""
+
+
+def _verdicts(asked: _Asked) -> _Verdicts:
+    found: _Verdicts = {}
+    # The items of a query are consecutive.
+    for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
+        members = list(of_query)
+        ids = [asked.items[i][1] for i in members]
+        for question_id, (verdict, same) in zip(ids, question_verdicts(asked.answers[:, members]), strict=True):
+            found[query_id, question_id] = verdict, None if same is None else ids[same]
+    return found
+
+
+def _worth(
+    examinees: Examinees,
+    asked: _Asked,
+    verdicts: _Verdicts,
+    theta: Array,
+    told: Array,
+    d: Array,
+    b: Array,
+    remarks: Sequence[str],
+) -> BankWorth:
+    order = np.argsort(-np.round(theta, _DIGITS), kind="stable")
+    top = max(1, round(TOP * len(order)))
+    at_top, overall = told[order[:top]].mean(axis=0), told.mean(axis=0)
+    known = (~np.isnan(asked.answers)).sum(axis=0)
+    shares = answer_shares(asked.answers)
+    varied = np.array([share is not None and 0 < share < 1 for share in shares], bool)
+    rows = []
+    for i, (query_id, question_id, text, weight) in enumerate(asked.items):
+        verdict, same = verdicts.get((query_id, question_id), ("no systems", None))
+        rows.append(
+            QuestionWorth(
+                query_id,
+                question_id,
+                text,
+                weight,
+                int(known[i]),
+                shares[i],
+                float(d[i]) if varied[i] else None,
+                float(b[i]) if varied[i] else None,
+                float(at_top[i]) if varied[i] else None,
+                float(overall[i]) if varied[i] else None,
+                verdict,
+                same,
+                SUGGESTIONS[verdict],
+            )
+        )
+    relative = theta - theta.mean()
+    abilities = {asked.examinees[i]: float(relative[i]) for i in order}
+    return BankWorth(examinees, abilities, top, rows, list(remarks))
