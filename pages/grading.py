@@ -27,8 +27,11 @@ if not running:
     job_plan.pool(project)
     if chosen is not None:
         request = job_plan.plan(project, chosen.grader)
-        if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:", key="grade"):
-            job_plan.remember_and_start(project, chosen, request)
+        if request is not None:
+            presses.doing(
+                "Grade", job_plan.remember_and_start, project, chosen, request, type="primary",
+                icon=":material/play_arrow:", key="grade",
+            )  # fmt: skip
 grading_tables.failed_pairs(project, running)
 grading_tables.past_jobs(project)
 grading_tables.known_graders(project)

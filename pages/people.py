@@ -117,7 +117,6 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
-presses.tell()
 if found := review.shares(project):
     st.header("Progress of assessors", anchor=False)
     assignments.due_days(project, texts, found)

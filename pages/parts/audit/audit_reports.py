@@ -268,8 +268,7 @@ def _end(project: Project, audit: room.Audit) -> None:
             "You keep the leaderboard and judgments, but can draw and judge no more passages. You cannot undo this.",
             width="content",
         )
-        with st.popover("End audit", type="secondary", key="ending audit"):
-            st.text("Another audit with the same source can reuse the judgments.")
-            if st.button("End audit now", key="end audit"):
-                with ui.errors(rerun=True):
-                    room.end_audit(project, audit, ui.author())
+        presses.confirming(
+            "End audit", "Another audit with the same source can reuse the judgments.", room.end_audit, project,
+            audit, now="End audit now", now_key="end audit", key="ending audit",
+        )  # fmt: skip

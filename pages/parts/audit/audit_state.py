@@ -1,6 +1,7 @@
 """The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -70,12 +71,10 @@ def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: 
             "Judged twice (%)", 0, 100, 0, key="audit-twice", width=170,
             help="A second assessor judges this share of the passages, to measure agreement.",
         )  # fmt: skip
-        if presses.button(
-            f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
-            icon=":material/casino:", key="draw batch",
-        ):  # fmt: skip
-            with ui.errors(rerun=True):
-                room.draw(project, audit, ui.author(), int(size), twice / 100)
+        presses.doing(
+            f"Draw batch {len(drawn) + 1}", partial(room.draw, size=int(size), doubled=twice / 100), project, audit,
+            type="secondary" if found.statement.may_stop else "primary", icon=":material/casino:", key="draw batch",
+        )  # fmt: skip
 
 
 def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
@@ -92,7 +91,12 @@ def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
             )
             view_choice.go("Judge", "Judge")
             if last.judged:
-                _end_batch(project, audit, last)
+                presses.confirming(
+                    "End batch",
+                    f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.",
+                    room.end_batch, project, audit, now="End batch now", now_key="end batch", type="tertiary",
+                    key="ending batch", help="End the batch without the remaining judgments",
+                )  # fmt: skip
         if people:
             st.caption(" · ".join(_person(one) for one in people))
 
@@ -102,16 +106,6 @@ def _person(one: room.Assessor) -> str:
     said += f", could not judge {one.cannot_say:,}" if one.cannot_say else ""
     said += f", saw {text.how_many(one.looked, 'labels')}" if one.looked else ""
     return said + (" (judging)" if one.query_id is not None else "")
-
-
-def _end_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
-    with st.popover(
-        "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
-    ):
-        st.text(f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
-        if st.button("End batch now", key="end batch"):
-            with ui.errors(rerun=True):
-                room.end_batch(project, audit, ui.author())
 
 
 def _about(found: room.AuditBoard) -> None:

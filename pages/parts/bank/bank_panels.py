@@ -269,9 +269,10 @@ def _override(project: Project, question: types.Question, passage_id: str) -> No
     with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
         rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
-        if presses.button("Save override", key=f"override {key}", type="primary"):
-            with ui.errors(rerun=True):
-                labels.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
+        presses.doing(
+            "Save override", labels.override, project, question.question_id, passage_id, int(rating), reason,
+            key=f"override {key}", type="primary",
+        )  # fmt: skip
 
 
 def _overrides(project: Project, found: list[labels.Override]) -> None:
@@ -284,12 +285,13 @@ def _overrides(project: Project, found: list[labels.Override]) -> None:
         if one.stale:
             st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
         with st.container(horizontal=True):
-            if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
-                labels.confirm(project, one.key, ui.author())
-                st.rerun()
-            if presses.button("Withdraw override", key=f"withdraw {one.key}", type="tertiary"):
-                labels.withdraw(project, one.key, ui.author())
-                st.rerun()
+            if one.stale:
+                presses.doing(
+                    "Confirm for the new wording", labels.confirm, project, one.key, key=f"confirm {one.key}"
+                )
+            presses.doing(
+                "Withdraw override", labels.withdraw, project, one.key, key=f"withdraw {one.key}", type="tertiary"
+            )
 
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:

@@ -188,16 +188,12 @@ def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edi
             "This grader cannot run here because its grades were imported. See Grading."
         )
         return
-    if presses.button(
-        "Run trial grading",
-        icon=":material/play_arrow:",
-        width="stretch",
-        key="grade trial",
+    drafted = tuple(question for questions in edits.values() for question in questions)
+    presses.doing(
+        "Run trial grading", grading.start_job, project, grader, grading.Request(trial=drafted),
+        icon=":material/play_arrow:", width="stretch", key="grade trial",
         help="Grade these pairs and show the effect. The question bank stays unchanged.",
-    ):
-        with ui.errors(rerun=True):
-            drafted = tuple(question for questions in edits.values() for question in questions)
-            grading.start_job(project, grader, grading.Request(trial=drafted), ui.author())
+    )  # fmt: skip
 
 
 def watch(project: Project, job: jobs.BackgroundJob) -> None:

@@ -104,14 +104,10 @@ def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> Non
         return
     request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.tag(project, grader, request, lacks.ungraded)
-    if presses.button(
-        f"Grade {text.how_many(lacks.ungraded, 'pairs')}",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="grade unjudged",
-    ):
-        with ui.errors(rerun=True):
-            grading.start_job(project, grader, request, ui.author())
+    presses.doing(
+        f"Grade {text.how_many(lacks.ungraded, 'pairs')}", grading.start_job, project, grader, request,
+        type="primary", icon=":material/play_arrow:", key="grade unjudged",
+    )  # fmt: skip
 
 
 DRAWN, MOST_DRAWN = 5, len(charts.COLOURS)

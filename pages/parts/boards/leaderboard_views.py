@@ -320,9 +320,9 @@ def choose_gold_run(project: Project) -> None:
     wanted = None if chosen == NOTHING else chosen
     if wanted == (now if now in runs else None):
         return
-    if presses.button("Use as gold passages" if wanted else "Clear gold passages", key="set gold"):
-        mark_gold(project, wanted, ui.author())
-        st.rerun()
+    presses.doing(
+        "Use as gold passages" if wanted else "Clear gold passages", mark_gold, project, wanted, key="set gold"
+    )
 
 
 TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}

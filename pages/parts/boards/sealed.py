@@ -1,11 +1,11 @@
 """Sealed questions on the Leaderboard screen: seal, compare systems, and open."""
 
+from functools import partial
+
 import streamlit as st
 
-from exam_workbench import bank, study
-from exam_workbench.errors import WorkbenchError
+from exam_workbench import bank, study, text
 from exam_workbench.records import sealed_questions
-from exam_workbench.text import how_many
 from pages.parts.boards.leaderboard_views import Screen
 from pages.parts.shared import presses, ui
 
@@ -24,24 +24,19 @@ def sealed(screen: Screen) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if known:
-            if presses.button(
-                f"Open {how_many(len(known), 'questions')}", icon=":material/lock_open:", key="open seals"
-            ):
-                with ui.errors(rerun=True):
-                    bank.open_sealed(project, ui.author())
+            presses.doing(
+                f"Open {text.how_many(len(known), 'questions')}", bank.open_sealed, project,
+                icon=":material/lock_open:", key="open seals",
+            )  # fmt: skip
             return
         each = st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170)
-        if presses.button("Seal questions", type="primary", icon=":material/lock:", key="seal"):
-            with ui.errors(rerun=True):
-                bank.seal(project, ui.author(), int(each))
+        seal = partial(bank.seal, per_query=int(each))
+        presses.doing("Seal questions", seal, project, type="primary", icon=":material/lock:", key="seal")
 
 
+@ui.errors()
 def _compared(screen: Screen) -> None:
-    try:
-        found = study.sealed_coverage(screen.project, screen.policy)
-    except WorkbenchError as error:
-        ui.show_error(error)
-        return
+    found = study.sealed_coverage(screen.project, screen.policy)
     st.container(key="sealed").markdown(ui.plain(found.says))
     st.dataframe(
         {
@@ -62,4 +57,4 @@ def _compared(screen: Screen) -> None:
             )
         },
     )
-    st.caption(f"{how_many(found.queries, 'queries')} with sealed questions.")
+    st.caption(f"{text.how_many(found.queries, 'queries')} with sealed questions.")

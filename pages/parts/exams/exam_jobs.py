@@ -7,7 +7,7 @@ import streamlit as st
 from exam_workbench import exams, graders, grading, jobs
 from exam_workbench.records import CLOSED_BOOK, ORACLE, find_students, run_names
 from exam_workbench.store import Project
-from pages.parts.shared import job_plan, job_progress, model_place, ui
+from pages.parts.shared import job_plan, job_progress, model_place, presses, ui
 
 USUAL_NUMBER = 50
 SHOWN_FAILURES = 20
@@ -211,8 +211,7 @@ def offer_sitting(project: Project, exam: str) -> None:
         if st.button("Start", type="primary", key="sit begin"):
             request = exams.Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
                           retry_failed=again, patience=patience)  # fmt: skip
-            with ui.errors(rerun=True):
-                exams.start_sitting(project, request, ui.author())
+            presses.do(exams.start_sitting, project, request)
 
 
 def sitting_progress(project: Project) -> None:

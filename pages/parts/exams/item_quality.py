@@ -399,18 +399,11 @@ def draw_proposed(project: Project, exam: str) -> None:
     proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
     passing = sum(not one.hits for one in proposed)
     st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
-    if (
-        presses.button(
-            f"Accept {text.how_many(passing, 'passing items')}",
-            type="primary",
-            disabled=not passing,
-            key="accept passing",
-        )
-        and ui.author()
-    ):
-        with ui.errors(rerun=True):
-            exams.accept_passing(project, checked, thresholds, ui.author())
-            st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
+    presses.doing(
+        f"Accept {text.how_many(passing, 'passing items')}", exams.accept_passing, project, checked, thresholds,
+        type="primary", disabled=not passing, key="accept passing",
+        said="Accepted as unsaved changes. Save them in the question bank.",
+    )  # fmt: skip
     columns = zip(*(exams.value_row(one.values) for one in proposed), strict=True)
     picked = st.dataframe(
         {

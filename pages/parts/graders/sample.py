@@ -36,8 +36,10 @@ def draw(project: Project, chosen: job_plan.Chosen) -> None:
         )
         retry = f"Retry {how_many(found.to_grade, 'failed pairs')}"
         label = retry if found.failed == found.to_grade else f"Grade {what}"
-        if presses.button(label, icon=":material/science:", key="grade sample", disabled=not project.allows("grade")):
-            job_plan.remember_and_start(project, chosen, request)
+        presses.doing(
+            label, job_plan.remember_and_start, project, chosen, request, icon=":material/science:",
+            key="grade sample", disabled=not project.allows("grade"),
+        )  # fmt: skip
     outcome = grading.sample_outcome(project, grader.spec, sample, policy_widgets.chosen(project))
     if outcome is not None:
         _outcome(project, outcome, chosen)

@@ -1,11 +1,13 @@
 """The panel next to a passage: the judgments of all sources, the rank in every run, and the guidelines."""
 
+from functools import partial
+
 import streamlit as st
 
 from exam_workbench.records import guidelines, judgment_history, set_guidelines
 from exam_workbench.review import Desk
 from exam_workbench.store import Project
-from pages.parts.shared import html, presses, ui
+from pages.parts.shared import html, presses
 
 
 def known(project: Project, desk: Desk) -> None:
@@ -31,5 +33,4 @@ def guidelines_beside(project: Project, query_id: str) -> None:
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
                 # Always enabled: the text is known after the field loses focus, which the click on the button causes.
                 if presses.button(f"Save {title.lower()}", key=f"save guidelines {about}") and new != old:
-                    set_guidelines(project, new, ui.author(), about)
-                    st.rerun()
+                    presses.do(partial(set_guidelines, query_id=about), project, new)

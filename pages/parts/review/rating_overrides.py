@@ -205,15 +205,14 @@ def _override_row(project: Project, one: labels.Override, without: int | None, n
     said, buttons = st.columns([9, 4], vertical_alignment="center")
     said.html(html.override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
     with buttons.container(horizontal=True, horizontal_alignment="right"):
-        if one.stale and presses.button(
-            "Confirm", key=f"confirm {one.key}", help="Apply the override to the new wording"
-        ):
-            labels.confirm(project, one.key, ui.author())
-            st.rerun()
-        if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
-            labels.withdraw(project, one.key, ui.author())
-            st.toast(WITHDRAWN, icon=":material/undo:")
-            st.rerun()
+        if one.stale:
+            presses.doing(
+                "Confirm", labels.confirm, project, one.key, key=f"confirm {one.key}",
+                help="Apply the override to the new wording",
+            )  # fmt: skip
+        presses.doing(
+            "Withdraw", labels.withdraw, project, one.key, key=f"take back {one.key}", type="tertiary", said=WITHDRAWN
+        )
         st.button(
             "Open",
             key=f"go to {one.key}",

@@ -287,17 +287,10 @@ def is_endpoint(spec: types.GraderSpec) -> bool:
     return spec.parameters.get("back_end") == "openai"
 
 
-def remember_and_start(project: Project, chosen: Chosen, request: grading.Request) -> None:
+def remember_and_start(project: Project, chosen: Chosen, request: grading.Request, author: str) -> None:
     """Save the settings of a grader, so that other screens offer it later, and start the job."""
-    with ui.errors():
-        bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
-        start(project, chosen.grader, request)
-
-
-def start(project: Project, grader: graders.Grader, request: grading.Request) -> None:
-    """Start the job and redraw the screen; errors are shown."""
-    with ui.errors(rerun=True):
-        grading.start_job(project, grader, request, ui.author())
+    bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, author)
+    grading.start_job(project, chosen.grader, request, author)
 
 
 def pool(project: Project) -> None:
