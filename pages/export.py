@@ -57,19 +57,15 @@ def _rests_on(state: labels.Readiness, labelled: int) -> None:
     """Draw the basis of the labels in four numbers."""
     rated = state.graded + state.overridden
     share = f"{rated / state.needed:.1%}" if state.needed else "–"
-    with st.container(key="rest-on", horizontal=True):
-        st.container(key="metric labels", width="content").metric("Labels", f"{labelled:,}")
-        st.container(key="metric graded", width="content").metric(
-            "Pairs graded", share, help=f"{rated:,} of {state.needed:,}"
-        )
-        st.container(key="metric partial", width="content").metric(
-            "Partial labels", f"{state.partial_labels:,}", help="Some pairs of these labels are ungraded or failed."
-        )
-        st.container(key="metric unlabelled", width="content").metric(
-            "Passages without a label",
-            f"{state.unlabelled_passages:,}",
-            help="The file does not list these passages. They do not count as 0.",
-        )
+    unlisted = "The file does not list these passages. They do not count as 0."
+    partial = "Some pairs of these labels are ungraded or failed."
+    ui.metrics(
+        ("labels", "Labels", f"{labelled:,}", None),
+        ("graded", "Pairs graded", share, f"{rated:,} of {state.needed:,}"),
+        ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
+        ("unlabelled", "Passages without a label", f"{state.unlabelled_passages:,}", unlisted),
+        key="rest-on", width="content",
+    )  # fmt: skip
 
 
 def gate(state: labels.Readiness, ungraded: list[str]) -> None:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import grading
-from pages.parts.graders import grader_setup, grading_tables, sample, trial_form, trust
+from pages.parts.graders import grader_setup, grading_tables, trial_form, trust
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
 project = ui.project()
@@ -22,7 +22,7 @@ if not running:
             if pair is not None:
                 trial_form.ask(project, chosen, pair, "trial")
         with st.expander("Trial on ten judged passages", key="ten passages", expanded=new):
-            sample.draw(project, chosen)
+            trial_form.try_sample(project, chosen)
     st.header("3. Plan and start", anchor=False)
     job_plan.pool(project)
     if chosen is not None:

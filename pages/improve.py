@@ -4,7 +4,7 @@ from typing import cast
 
 import streamlit as st
 
-from exam_workbench import errors, exams
+from exam_workbench import exams
 from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS, Criterion
 from pages.parts.exams import exam_facts, item_quality
 from pages.parts.shared import ui
@@ -18,12 +18,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     )  # fmt: skip
     drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
     steps = st.number_input("Steps", 1, 10, STEPS, key="steps", bind="query-params", width=120)
-found = None
-try:
-    with st.spinner("Dropping items and fitting the model again"):
-        found = exams.shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
-except errors.WorkbenchError as error:
-    ui.empty(error.message, error.hint, "students", error.code)
-if found is not None:
-    item_quality.draw_shortening(project, exam, items, found)
-    item_quality.offer_planting(project, exam)
+with ui.or_empty("students"), st.spinner("Dropping items and fitting the model again"):
+    found = exams.shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
+item_quality.draw_shortening(project, exam, items, found)
+item_quality.offer_planting(project, exam)

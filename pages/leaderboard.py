@@ -10,7 +10,7 @@ from exam_workbench.records import boards
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
-from pages.parts.boards.coverage_views import by_budget, sample_sizes
+from pages.parts.boards.coverage_views import by_budget, sample_sizes, sealed
 from pages.parts.boards.leaderboard_table import Column, Named
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
@@ -24,7 +24,6 @@ from pages.parts.boards.leaderboard_views import (
     two_boards,
     two_systems,
 )
-from pages.parts.boards.sealed import sealed
 from pages.parts.graders import trust
 from pages.parts.shared import policy_widgets, readiness, ui, view_choice
 

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import answers, errors, measures, study, text
+from exam_workbench import answers, measures, study, text
 from exam_workbench.answers import (
     Evaluation,
     Line,
@@ -220,6 +220,7 @@ STYLE = """
 """
 
 
+@ui.errors()
 def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
     if len(evaluation.view.runs or ()) < 2:
@@ -249,11 +250,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     asked = {name: offered[name] for name in wanted if name in offered}
     tables = answers.choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
     key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
-    try:
-        compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
-    except errors.WorkbenchError as error:
-        ui.show_error(error)
-        return
+    compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
     for error in compared.left_out.values():
         ui.show_error(error)
     found = compared.found

@@ -256,14 +256,12 @@ class Desk:
 
     Args:
         said: message about the last action and the action that undoes it; kept until the next action.
-        error: why an action failed.
         sources: whether the sources of gold passages may have changed.
     """
 
     project: Project
     view: answers.View
     said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
-    error: dict[str, str] | None = None
     sources: bool = False
 
     @property
@@ -282,15 +280,11 @@ def draw(project: Project, view: answers.View) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
     asked = actions.asked_of(KEY)
     at = Desk(project, view)
-    for act in asked.each():
-        try:
-            ACTS[act["do"]](at, act)
-        except errors.WorkbenchError as error:
-            at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
+    error = asked.do(lambda act: ACTS[act["do"]](at, act))
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer checks.
         st.rerun()
-    asked.draw("answers", shown(project, at.evaluation, at.said, at.error))
+    asked.draw("answers", shown(project, at.evaluation, at.said, error))
 
 
 def _place(act: actions.Act) -> tuple[str, str, int]:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import answers, charts, exchange, formats, measures, text
+from exam_workbench import answers, charts, exchange, formats, text
 from exam_workbench.store import Project
 from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
 from pages.parts.shared import html, presses, ui
@@ -51,19 +51,17 @@ def imports(project: Project) -> None:
     """Draw the import of a file with people's results, and its report."""
     with st.popover("Import results", icon=":material/upload:", key="import verdicts"):
         st.caption("JSONL with query_id, answer and acceptable on each line.")
-        file = st.file_uploader("File with results", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
+        file = st.file_uploader("File with results", key=presses.form_key("verdicts"))
         name = st.text_input("Source of the results", key="verdicts by", placeholder="File name").strip()
-        if file is None or not presses.button("Import results", type="primary", key="verdicts import"):
-            return
-        group = exchange.Group(
-            "answer-verdicts",
-            [formats.Source(name=file.name, data=file.getvalue())],
-            exchange.Options(source=name or None),
-        )
-        with ui.errors(rerun=True):
-            (done,) = exchange.import_groups(project, [group], ui.author())
-            st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
-            st.toast(f"{text.how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
+
+        def take(author: str) -> None:
+            sources = [formats.Source(name=file.name, data=file.getvalue())]
+            group = exchange.Group("answer-verdicts", sources, exchange.Options(source=name or None))
+            exchange.import_groups(project, [group], author)
+            presses.empty("verdicts")
+
+        if file is not None:
+            presses.doing("Import results", take, type="primary", key="verdicts import", said="Results imported.")
 
 
 def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list[answers.AgreementRow]:
@@ -74,7 +72,7 @@ def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list
         f"<tr><th>{html.visible(row.judge.title)}"
         + (f' <span class="dim">{html.visible(row.model)}</span>' if row.model else "")
         + f"</th><td>{row.threshold:g}</td>"
-        + "".join(f"<td>{_bounded(one)}</td>" for one in _values(row))
+        + "".join(f"<td>{answer_tables.interval(getattr(row.against, name))}</td>" for name in charts.VALUES)
         + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
         for row in rows
     )
@@ -96,14 +94,6 @@ def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list
     return rows
 
 
-def _values(row: answers.AgreementRow) -> list[measures.Interval]:
-    return [getattr(row.against, name) for name in charts.VALUES]
-
-
-def _bounded(one: measures.Interval) -> str:
-    return answer_tables.interval(one)
-
-
 def _counts(row: answers.AgreementRow) -> str:
     more = [
         f"{row.against.failed:,} failed" if row.against.failed else "",
@@ -116,7 +106,7 @@ def _counts(row: answers.AgreementRow) -> str:
 def _halves(row: answers.AgreementRow) -> str:
     if row.tested is None:
         return "<td></td><td></td>"
-    return f"<td>{row.tested.threshold:.2f}</td><td>{_bounded(row.tested.tested.kappa)}</td>"
+    return f"<td>{row.tested.threshold:.2f}</td><td>{answer_tables.interval(row.tested.tested.kappa)}</td>"
 
 
 def curve(rows: list[answers.AgreementRow]) -> None:
@@ -132,10 +122,8 @@ def curve(rows: list[answers.AgreementRow]) -> None:
     # The curve has points between the scores; at the usual threshold the exact numbers are in the table above.
     near = min(row.curve, key=lambda point: abs(point.threshold - limit))
     usual = limit == row.threshold
-    facts = st.columns(4)
-    for column, name in zip(facts, charts.VALUES, strict=True):
-        value = getattr(row.against, name).value if usual else getattr(near, name)
-        column.container(key=f"metric {name}").metric(name.capitalize(), ui.number(value))
+    values = {name: getattr(row.against, name).value if usual else getattr(near, name) for name in charts.VALUES}
+    ui.metrics(*((name, name.capitalize(), ui.number(value), None) for name, value in values.items()))
     draw_chart(charts.threshold_chart(row, limit))
     if row.tested is not None:
         told = row.tested

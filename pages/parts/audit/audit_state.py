@@ -21,7 +21,7 @@ def draw(project: Project, audit: room.Audit) -> None:
     _outcome(reached)
     about(project, audit)
     _batch(project, audit, drawn, found)
-    draw_board(found)
+    components.draw("audited", "audited", shown(found))
     st.subheader("Statistics", anchor=False)
     if reached.pairs:
         st.container(key="separated-pairs").caption(
@@ -138,14 +138,6 @@ def _rate(name: str, share: room.Share) -> str:
     return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
 
 
-KEY = "audited"
-
-
-def draw_board(board: room.AuditBoard) -> None:
-    """Draw the leaderboard; a click on a system shows its differences from the others."""
-    components.draw("audited", KEY, shown(board))
-
-
 def shown(board: room.AuditBoard) -> dict[str, Any]:
     """Return the data of a leaderboard for the browser."""
     runs = [one.run for one in board.systems]
@@ -171,11 +163,6 @@ def draw_curve(found: room.Forecast, goal: room.Goal) -> None:
     """Draw the number of judgments needed, and the curve."""
     st.container(key="judgments-needed").markdown(ui.plain(found.says))
     draw_chart(charts.forecast_chart(found, goal))
-
-
-def land(name: str) -> None:
-    """Make the next run open the leaderboard of a newly planned audit; the widgets of this run are drawn already."""
-    st.session_state["planned audit"] = name
 
 
 def choose(known: Sequence[room.Audit]) -> room.Audit:
@@ -254,7 +241,5 @@ def says_audit(project: Project, policy: labels.Policy, measure: str, audit: roo
         said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
     named = audit or begun
     there = {} if named is None else {"audit": named.name}
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.container(key=f"audit {state}", width="content").caption(f":material/how_to_reg: {said}.", width="content")
-        ui.go("audit", link, **there)
+    ui.note(f":material/how_to_reg: {said}.", "audit", link, f"audit {state}", **there)
     st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

@@ -1,5 +1,5 @@
-"""Panels next to the questions: conflicts, history, versions, single questions, and passages that suggest
-improvements.
+"""Panels next to the questions: conflicts, history, versions, single questions, tests of wordings, and passages that
+suggest improvements.
 """
 
 from dataclasses import replace
@@ -286,9 +286,7 @@ def _overrides(project: Project, found: list[labels.Override]) -> None:
             st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
         with st.container(horizontal=True):
             if one.stale:
-                presses.doing(
-                    "Confirm for the new wording", labels.confirm, project, one.key, key=f"confirm {one.key}"
-                )
+                presses.doing("Confirm for the new wording", labels.confirm, project, one.key, key=f"confirm {one.key}")
             presses.doing(
                 "Withdraw override", labels.withdraw, project, one.key, key=f"withdraw {one.key}", type="tertiary"
             )
@@ -369,3 +367,29 @@ def _verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
     if row.alike is None:
         return row.verdict
     return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"
+
+
+def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -> None:
+    """Draw the form that tests rewordings of one question, for people who may grade."""
+    asked = {
+        one.question_id: one.shown
+        for one in bank.readable(project, bank.questions(project, query_id=query_id))
+        if one.active
+    }
+    known = sources(project)
+    if policy is None or not asked or not known or not project.allows("grade"):
+        return
+    with st.expander("Test new wordings of a question", key="repair"):
+        st.caption(
+            "Half of the passages with an override or a judgment choose the best wording. The other half tests it once."
+            " The grader rates the new wordings first, which may cost money."
+        )
+        chosen = str(st.selectbox("Question", list(asked), format_func=asked.__getitem__, key="repaired"))
+        texts = st.text_area("New wordings, one per line", key="wordings")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            source = str(st.selectbox("Judgments", known, key="repair source", width=280))
+            pressed = presses.button("Test wordings", icon=":material/build:", key="test wordings")
+        if pressed:
+            with ui.errors(), st.spinner("Grading and testing the wordings"):
+                found = review.repair(project, chosen, texts.splitlines(), policy, source, ui.author())
+                st.container(key="repair result").markdown(ui.plain(found.says))

@@ -1,24 +1,25 @@
 """The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
+from exam_workbench import bank, charts, grading, jobs, labels, measures, review, study, types
 from exam_workbench.records import SCALE, judgments, passage_texts
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
 from pages.parts.shared import html, job_progress, policy_widgets, presses, seen_labels, ui, view_choice
+from pages.parts.shared.chart_display import draw_chart
 
 FLIPS_SHOWN = 5
 QUERY = 40
 """Number of shown characters of a query."""
 BEGINNING = 60
 """Number of shown characters of the narrative when it is folded."""
+SHOWN = 6
+"""Number of systems up to which the table does not scroll."""
 
 
 def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.View | None) -> None:
@@ -42,7 +43,11 @@ def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.Vie
     st.markdown("**Impact**")
     job = jobs.current_job(project)
     if job is not None and not job.over:
-        watch(project, job)
+        mine = job_progress.is_trial(job) and job.author == ui.person()
+        job_progress.progress(project, mine)
+        if not mine:
+            # Other jobs are paused and cancelled on Grading, next to their size.
+            ui.go("grading", "Open Grading")
     elif view is None:
         st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
         ui.go("grading")
@@ -153,8 +158,7 @@ def _details(project: Project, policy: labels.Policy, measure: str, against: str
     _reach(known, shift, bool(found.pending))
     if against is not None and shift is not None:
         _noise(shift, against)
-    if shifted := moves(known):
-        st.html(shifted)
+    _moves(known)
     if found.to_grade:
         st.container(key="undecided").caption(
             f"These numbers do not include the pairs to grade. {how_many(found.undecided, 'passages')} undecided until"
@@ -194,29 +198,6 @@ def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edi
         icon=":material/play_arrow:", width="stretch", key="grade trial",
         help="Grade these pairs and show the effect. The question bank stays unchanged.",
     )  # fmt: skip
-
-
-def watch(project: Project, job: jobs.BackgroundJob) -> None:
-    """Draw the running trial; the panel is redrawn when it ends."""
-    every = job_progress.pace(job)
-    st.fragment(_watch, run_every=every)(project, every)
-
-
-def _watch(project: Project, every: float) -> None:
-    job = jobs.current_job(project)
-    if job is None or job.over or job_progress.pace(job) != every:
-        st.rerun()
-    else:
-        done, total = job.progress.done, job.progress.total
-        what = job_progress.whose(job)
-        pairs = f": {done:,} of {total:,} pairs" if total else ": collecting pairs"
-        st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
-        st.caption(job_progress.state(job))
-        if not job_progress.is_trial(job) or job.author != ui.person():
-            # Jobs other than the person's own trial are cancelled on Grading, which shows their author and size.
-            ui.go("grading", "Open Grading")
-        elif presses.button("Cancel trial", icon=":material/stop:", width="stretch", key="cancel trial"):
-            job.control.cancel()
 
 
 def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
@@ -382,77 +363,21 @@ def _noise(shift: labels.Shift, against: str) -> None:
     st.caption(f"{sure}. {shift.says} {shift.queries.says}")
 
 
-SHOWN = 6
-"""Number of systems in the table: first those whose rank changes, then those with the largest score changes."""
-WIDTH, HIGHEST, MARGIN = 300, 230, 14
-BEFORE, AFTER = 34, 176
-"""Positions of the two axes from the left."""
-NAMED = 16
-"""Number of shown characters of a system's name next to its line."""
-STILL, MOVED = "#8b939c", "#8a5cc7"
-
-
-def moves(found: review.Changes) -> str:
-    """Return the systems as HTML; empty if no score changes."""
-    shifted = sorted(
-        (one for one in found.systems if _shift(one)),
-        key=lambda one: (one.rank_before == one.rank_after, -abs(_shift(one))),
-    )
+def _moves(found: review.Changes) -> None:
+    """Draw the systems whose score changes, first those with another rank; and all ranks as lines if one changes."""
+    shifts = {one.run: (one.score_after or 0) - (one.score_before or 0) for one in found.systems}
+    shifted = [one for one in found.systems if shifts[one.run]]
     if not shifted:
-        return ""
-    rows = "".join(
-        f'<tr><td title="{html.visible(one.run)}">{html.visible(one.run)}</td><td>{_shift(one):+z.3f}</td>'
-        f"<td{_violet(one)}>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
-        for one in shifted[:SHOWN]
-    )
-    measure = html.visible(found.after.measure)
-    head = f'<tr><th>Run</th><th title="In {measure}">Change</th><th>Rank</th></tr>'
-    return f'<table class="moves"><thead>{head}</thead><tbody>{rows}</tbody></table>{_picture(found.systems)}'
-
-
-def _shift(one: review.SystemChange) -> float:
-    return (one.score_after or 0) - (one.score_before or 0)
-
-
-def _violet(one: review.SystemChange) -> str:
-    return "" if one.rank_before == one.rank_after else ' class="moved"'
-
-
-def _picture(systems: Sequence[review.SystemChange]) -> str:
-    """Return the ranks as lines, if a rank changes; lines of systems that keep their rank are pale."""
-    ranked = [one for one in systems if one.rank_before is not None and one.rank_after is not None]
-    if all(one.rank_before == one.rank_after for one in ranked):
-        return ""
-    last = max(max(one.rank_before or 1, one.rank_after or 1) for one in ranked)
-    step = min(16.0, (HIGHEST - 2 * MARGIN) / max(last - 1, 1))
-    high = step * (last - 1) + 2 * MARGIN
-
-    def at(rank: int | float | None) -> float:
-        return MARGIN + step * ((rank or 1) - 1)
-
-    short = short_names((one.run for one in ranked), NAMED)
-    lines, named, free = [], [], -100.0
-    for one in sorted(ranked, key=lambda one: (one.rank_before == one.rank_after, one.rank_after or 0)):
-        moved = one.rank_before != one.rank_after
-        colour, wide = (MOVED, 2) if moved else (STILL, 1)
-        y1, y2 = at(one.rank_before), at(one.rank_after)
-        lines.insert(
-            0,
-            f'<path d="M{BEFORE} {y1:.1f}L{AFTER} {y2:.1f}" stroke="{colour}" stroke-width="{wide}"'
-            f' opacity="{1 if moved else 0.55}"/><circle cx="{AFTER}" cy="{y2:.1f}" r="2.5" fill="{colour}"/>',
-        )
-        # Names that would overlap are left out; the table below has the largest shifts.
-        if moved and y2 - free >= 10:
-            free = y2
-            name = html.visible(short[one.run])
-            named.append(f'<text x="{AFTER + 8}" y="{y2 + 3.5:.1f}" fill="{MOVED}">{name}</text>')
-    ranks = "".join(
-        f'<text x="{BEFORE - 8}" y="{at(rank) + 3.5:.1f}" fill="{STILL}" text-anchor="end">{rank}</text>'
-        for rank in dict.fromkeys((1, last))
-    )
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:.0f}" font-size="10.5"'
-        f' font-family="system-ui, sans-serif" fill="none">{"".join(lines)}{ranks}{"".join(named)}</svg>'
-    )
-    said = f"Ranks of {len(ranked)} systems before and after; the {len(named)} systems with a changed rank are labelled"
-    return f'<img class="slope" alt="{said}" src="data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}">'
+        return
+    shifted.sort(key=lambda one: (one.rank_before == one.rank_after, -abs(shifts[one.run])))
+    st.dataframe(
+        {
+            "Run": [one.run for one in shifted],
+            "Change": [shifts[one.run] for one in shifted],
+            "Rank": [f"{one.rank_before or '–'} → {one.rank_after or '–'}" for one in shifted],
+        },
+        hide_index=True, height="content" if len(shifted) <= SHOWN else 250,
+        column_config={"Change": st.column_config.NumberColumn(format="%+.3f", help=f"In {found.after.measure}")},
+    )  # fmt: skip
+    if any(one.rank_before != one.rank_after for one in shifted):
+        draw_chart(charts.slope_chart(found.before, found.after, titles=("Before", "After")))

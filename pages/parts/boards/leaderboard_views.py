@@ -91,23 +91,15 @@ def correlation_strip(compared: labels.Comparison, with_what: str = "the officia
         )
         st.caption(ui.plain(compared.queries.says))
         return
-    strip = st.container(horizontal=True, gap="large")
-    for name, value, said in zip(
-        ("Spearman", "Kendall", "tau_AP", "Pearson"),
-        (result.spearman, result.kendall, result.tau_ap, result.pearson),
-        (
-            "Rank correlation, from -1 to 1",
-            "Share of system pairs in the same order minus the share of swapped pairs (tau-b)",
-            "Like Kendall, but swaps at the top of the official leaderboard have more weight",
-            "Correlation of the scores",
-        ),
-        strict=True,
-    ):
-        strip.container(key=f"metric {name}", width="content").metric(
-            name, ui.number(value), help=said, width="content"
-        )
-    strip.container(key="metric systems", width="content").metric(
-        "Systems", result.systems, help="Systems on both leaderboards", width="content"
+    kendall = "Share of system pairs in the same order minus the share of swapped pairs (tau-b)"
+    tau_ap = "Like Kendall, but swaps at the top of the official leaderboard have more weight"
+    ui.metrics(
+        ("Spearman", "Spearman", ui.number(result.spearman), "Rank correlation, from -1 to 1"),
+        ("Kendall", "Kendall", ui.number(result.kendall), kendall),
+        ("tau_AP", "tau_AP", ui.number(result.tau_ap), tau_ap),
+        ("Pearson", "Pearson", ui.number(result.pearson), "Correlation of the scores"),
+        ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
+        width="content",
     )
     st.caption(ui.plain(compared.queries.says))
 

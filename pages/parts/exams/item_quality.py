@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import streamlit as st
 
-from exam_workbench import charts, errors, exams, text
+from exam_workbench import charts, exams, text
 from exam_workbench.measures.item_response import (
     CRITERIA,
     ESTIMATORS,
@@ -36,15 +36,7 @@ RETIRING = "The items stay in the exam until you save the question bank."
 """Help text of buttons that retire items."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The model of the answers, and its estimator."""
-
-    model: Model
-    estimator: EstimatorName
-
-
-def settings() -> Settings:
+def settings() -> tuple[Model, EstimatorName]:
     """Draw the choices of model and estimator and return them."""
     with st.popover(
         "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
@@ -54,7 +46,7 @@ def settings() -> Settings:
         estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
                                  key="estimator", bind="query-params",
                                  help="Most probable uses priors. The paper uses bounds instead.")  # fmt: skip
-    return Settings(cast(Model, model), cast(EstimatorName, estimator))
+    return cast(Model, model), cast(EstimatorName, estimator)
 
 
 def draw(
@@ -137,12 +129,11 @@ def going(project: Project, exam: str) -> set[str]:
     """Return the ids of items that the person's drafts retire; draw a note that these items count until the save."""
     found = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="retired-drafts", width="content").caption(
-                f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}."
-                " They count until you save."
-            )
-            ui.go("question_bank", "Save or discard in the question bank", query=exam)
+        ui.note(
+            f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}. They count until"
+            " you save.",
+            "question_bank", "Save or discard in the question bank", "retired-drafts", query=exam,
+        )  # fmt: skip
     return found
 
 
@@ -384,14 +375,11 @@ def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> No
     _list_filtered(project, [one for one in falling if one.item.question_id not in gone])
 
 
+@ui.errors()
 def draw_proposed(project: Project, exam: str) -> None:
     """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
-    try:
-        with st.spinner("Comparing choices, sources and items"):
-            values = exams.item_values(project, exam, "all")
-    except errors.WorkbenchError as error:
-        ui.show_error(error)
-        return
+    with st.spinner("Comparing choices, sources and items"):
+        values = exams.item_values(project, exam, "all")
     if all(one.item.proposal_key is None for one in values):
         ui.empty("No open proposals", "Write items with a model above.")
     thresholds = _thresholds(exams.usual_thresholds(values), "proposed ")

@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import bank, errors, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
-from pages.parts.review.passage_list import Place
+from pages.parts.review.passage_panel import Place
 from pages.parts.shared import actions, html, policy_widgets, presses, ui, view_choice
 
 OVERRIDES_A_PAGE = 10

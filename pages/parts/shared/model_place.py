@@ -196,10 +196,12 @@ def choose_local(
 
 
 WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}
+NOTHING: Mapping[str, str] = {}
 LAST = "drafter"
 """Session key of the latest model's settings."""
 
 
+@ui.errors()
 def choose_settings(project: Project, key: str) -> dict[str, str] | None:
     """Draw the choice of a model and return its settings; without a valid choice, show an error and return None.
 
@@ -208,29 +210,32 @@ def choose_settings(project: Project, key: str) -> dict[str, str] | None:
     Args:
         key: prefix of the widgets' keys.
     """
-    with ui.errors():
-        return _chosen(project, key)
-    return None
-
-
-def remember_settings(settings: dict[str, str]) -> None:
-    """Remember a model as the next default."""
-    st.session_state[LAST] = settings
-
-
-def _chosen(project: Project, key: str) -> dict[str, str]:
     usual: dict[str, str] = st.session_state.get(LAST) or grading.usual_settings(project)
     where = st.segmented_control(
         "Where the model runs", graders.BACK_ENDS, default=usual["back_end"],
         format_func=WHERE.__getitem__, required=True, key=f"{key} where",
     )  # fmt: skip
-    known = usual if where == usual["back_end"] else {}
-    settings = {"back_end": str(where)}
-    stored = known.get("model", "")
-    if where == "openai":
-        address, endpoint = choose_endpoint(known, key, bound=False)
-        settings |= address
-        settings["model"] = choose_model(stored, endpoint, f"{key} model openai")
-    else:
-        settings["model"] = choose_local(stored, graders.LOCAL_MODEL, f"{key} model {where}", bound=False)
+    settings = choose(str(where), key, usual if where == usual["back_end"] else {}, bound=False)
     return {name: value for name, value in settings.items() if value}
+
+
+def choose(
+    kind: str, key: str, stored: Mapping[str, str] = NOTHING, default: str = graders.LOCAL_MODEL, bound: bool = True
+) -> dict[str, str]:
+    """Draw the choice of a model on this computer or at an endpoint, and return its settings.
+
+    Args:
+        kind: the back end, or another kind of model on this computer, which has none.
+        default, bound: as for `choose_local`.
+    """
+    model = stored.get("model", "")
+    if kind == "openai":
+        address, endpoint = choose_endpoint(stored, key, bound)
+        return {"back_end": kind, **address, "model": choose_model(model, endpoint, f"{key} model")}
+    back_end = {"back_end": kind} if kind in graders.BACK_ENDS else {}
+    return {**back_end, "model": choose_local(model, default, f"{key} local", bound=bound)}
+
+
+def remember_settings(settings: dict[str, str]) -> None:
+    """Remember a model as the next default."""
+    st.session_state[LAST] = settings

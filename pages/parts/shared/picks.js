@@ -1,4 +1,4 @@
-// A searchable, scrolled list to choose from, with a link per entry. See pick_list.py.
+// The queries of the question bank: a searchable, scrolled list with a link per query.
 
 KINDS.picks = class extends Desk {
   words = "";
@@ -15,7 +15,7 @@ KINDS.picks = class extends Desk {
     this.act("pick", { choice: id });
   }
 
-  view({ rows, find, label, none }) {
+  view({ rows }) {
     const words = this.words.trim().toLowerCase();
     const fits = rows.filter((row) => `${row.id} ${row.text}`.toLowerCase().includes(words));
     const search = ({ target }) => {
@@ -23,9 +23,10 @@ KINDS.picks = class extends Desk {
       this.redraw();
     };
     return h("div.pick", { onkeydown: (event) => this.move(event) },
-      h("input", { type: "search", placeholder: find, "aria-label": find, value: this.words, oninput: search }),
-      !fits.length && h("p", none),
-      h("nav", { "aria-label": label }, fits.map((row) => this.row(row))));
+      h("input", { type: "search", placeholder: "Find a query", "aria-label": "Find a query", value: this.words,
+        oninput: search }),
+      !fits.length && h("p", "No matching queries."),
+      h("nav", { "aria-label": "Queries" }, fits.map((row) => this.row(row))));
   }
 
   // Tab reaches one entry; from there, arrow keys move up and down.

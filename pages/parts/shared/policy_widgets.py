@@ -113,11 +113,7 @@ def line(screen: str) -> None:
     # The first project can change with the list of projects, so an address always names its project.
     said = {"project": str(st.session_state["project"])} if ui.projects() else {}
     usual: dict[str, str] = {}
-    try:
-        project = ui.chosen_project()
-    except errors.WorkbenchError:
-        # The screen itself shows the error.
-        project = None
+    project = ui.openable()
     known = [grader.spec.name for grader in bank.graders(project) if grader.grades] if project else []
     if project is not None and known:
         st.session_state["looking"], choices, defaults = _draw(project, known, screen)
@@ -261,10 +257,9 @@ def grader(project: Project) -> types.GraderSpec | None:
 
 def view() -> View:
     """Return the present choices; end the screen if nothing has been graded."""
-    found = seen()
-    if found is None:
+    if (found := seen()) is None:
         ui.empty("No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded")
-    return cast(View, found)
+    return found
 
 
 def in_words(project: Project, view: View) -> str:

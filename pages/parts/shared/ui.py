@@ -8,8 +8,9 @@ import re
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Literal, NoReturn
 
 import streamlit as st
 from streamlit import config
@@ -228,6 +229,13 @@ def chosen_project() -> Project | None:
     return found
 
 
+def openable() -> Project | None:
+    """Return the open project; None without one, and if it cannot be opened, which the screen itself shows."""
+    with suppress(WorkbenchError):
+        return chosen_project()
+    return None
+
+
 def _say_not_closed(project: Project) -> None:
     """Show, once in every browser tab, that a project was not closed, or that it is read-only."""
     told = st.session_state.setdefault("told of", set())
@@ -292,12 +300,8 @@ def visible() -> frozenset[str]:
 
 def folded(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
-    try:
-        found = chosen_project()
-        unused = bank.parts_without_content(found) if found is not None else []
-    except WorkbenchError:
-        # The screen itself shows the error of the project.
-        return frozenset()
+    found = openable()
+    unused = bank.parts_without_content(found) if found is not None else []
     return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
 
 
@@ -311,7 +315,7 @@ def check(screen: str) -> None:
         login.check(chosen_project(), screen)
 
 
-def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> None:
+def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> NoReturn:
     """Show that the screen is empty and the next step, and end the screen.
 
     Args:
@@ -324,6 +328,33 @@ def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") 
         if screen is not None:
             go(screen)
     st.stop()
+
+
+@contextmanager
+def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
+    """End the screen with an error of the workbench as its reason and next step; arguments as for `empty`."""
+    try:
+        yield
+    except WorkbenchError as error:
+        empty(error.message, error.hint or "", screen, code or error.code)
+
+
+def note(words: str, screen: str, label: str | None = None, key: str | None = None, **query: str) -> None:
+    """Draw a caption with a link to a screen beside it; arguments as for `go`."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.container(key=key, width="content").caption(words, width="content")
+        go(screen, label, **query)
+
+
+Fact = tuple[str, str, str, str | None]
+"""End of the key of a metric or an empty text, and its label, value and help."""
+
+
+def metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
+    """Draw metrics side by side."""
+    with st.container(horizontal=True, key=key):
+        for name, label, value, about in facts:
+            st.container(key=f"metric {name}" if name else None, width=width).metric(label, value, help=about)
 
 
 def go(
@@ -350,9 +381,8 @@ def go(
 def speaking(passages: int) -> None:
     """Draw the number of pooled passages that address the grader, with a link; draw nothing for 0."""
     if passages:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f":material/campaign: Passages with text that addresses the grader: {passages:,}.")
-            go("passages", "Show these passages", speaking="true")
+        about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
+        note(about, "passages", "Show these passages", speaking="true")
 
 
 @contextmanager
