@@ -32,7 +32,6 @@ if __name__ == "__main__":
     icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
-    visitor.begin()
     graders.provide_keys(visitor.secret)
     graders.provide_endpoints(visitor.endpoint_tables)
     graders.provide_access(visitor.access)

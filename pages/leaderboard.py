@@ -1,7 +1,5 @@
 """Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their passages."""
 
-from typing import cast
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -169,10 +167,7 @@ with more:
         same = measure if measures.parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
-    ties = st.segmented_control(
-        "Ties", ["average", "random"], default="average", key="ties", required=True, bind="query-params",
-        help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
-    )  # fmt: skip
+    ties = policy_widgets.ties()
     test, differs_from = choose_test()
     choose_gold_run(project)
 screen = Screen(
@@ -180,7 +175,7 @@ screen = Screen(
     policy,
     measure,
     None if against is None else (against, official_measure),
-    cast(measures.Ties, ties),
+    ties,
     queries,
     test,
 )

@@ -3,6 +3,7 @@ suggest improvements.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import streamlit as st
@@ -11,7 +12,7 @@ from exam_workbench import bank, grading, labels, measures, review, sentences, s
 from exam_workbench.records import passage_texts, sources
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
-from pages.parts.shared import policy_widgets, presses, ui, view_choice
+from pages.parts.shared import html, policy_widgets, presses, ui, view_choice
 from pages.parts.shared.awaited_edits import awaited
 
 PASSAGES_SHOWN = 10
@@ -28,19 +29,10 @@ def judged_by(project: Project, against: str | None) -> str | None:
     return against if against in sources(project) else next(iter(sources(project)), None)
 
 
-def difference(before: str, after: str) -> str:
-    """Return Markdown of the difference of two wordings: removed words struck out, added words in bold."""
-    marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
-    shown, last = "", "same"
-    for tag, part in bank.word_difference(before, after):
-        # A space separates a removed word from the added one.
-        shown += " " if (last, tag) == ("removed", "added") else ""
-        # Markdown marks must touch the words, otherwise they are shown literally.
-        words = part.strip()
-        before_it, _, after_it = part.partition(words) if words else (part, "", "")
-        shown += before_it + (marks[tag].format(ui.plain(words)) if words else "") + after_it
-        last = tag
-    return shown
+def _difference(before: str, after: str, key: str | None = None) -> None:
+    """Draw the difference of two wordings."""
+    shown = html.marked(before, after)
+    st.container(key=key).html(f'<div class="asked" dir="auto"><span class="words">{shown}</span></div>')
 
 
 def settle(project: Project, found: list[bank.Conflict]) -> None:
@@ -60,7 +52,7 @@ def settle(project: Project, found: list[bank.Conflict]) -> None:
         for column, (whose, title, question) in zip(others, sides, strict=True):
             with column:
                 st.caption(ui.plain(title))
-                st.markdown(difference(conflict.base.shown if conflict.base else "", question.shown))
+                _difference(conflict.base.shown if conflict.base else "", question.shown)
                 st.caption(_settings(question))
                 if presses.button(f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"):
                     bank_window.act(project, bank.settle, conflict.mine.question_id, whose)
@@ -105,8 +97,7 @@ def history(project: Project, question: types.Question) -> None:
         with st.container(border=True):
             st.container(key=f"wording {revision.version}").text(old.shown)
             if earlier is not None and earlier.shown != old.shown:
-                changed = st.container(key=f"difference {revision.version}")
-                changed.markdown(f":small[{difference(earlier.shown, old.shown)}]")
+                _difference(earlier.shown, old.shown, f"difference {revision.version}")
             st.container(key=f"version {revision.version}").caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
@@ -152,7 +143,7 @@ def versions(project: Project) -> None:
         for question in questions:
             st.caption(f"{sign}: {ui.plain(question.shown)}")
     for old, new in found.changed:
-        st.markdown(difference(old.shown, new.shown))
+        _difference(old.shown, new.shown)
         if _settings(old) != _settings(new):
             st.caption(f"{_settings(old)} → {_settings(new)}")
     if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
@@ -210,18 +201,17 @@ def more(
         "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
         label_visibility="collapsed",
     )  # fmt: skip
-    if chosen == "proposals":
-        bank_proposals.panel(project, query)
-    elif chosen == "strays" and found is not None:
-        _strays(project, found)
-    elif chosen == "uncovered" and found is not None:
-        _uncovered(project, query, found)
-    elif chosen == "worth" and policy is not None:
-        worth_panel(project, query.query_id, policy)
-    elif chosen == "overrides":
-        _overrides(project, given)
-    elif chosen == "versions":
-        versions(project)
+    draws = {
+        "proposals": partial(bank_proposals.panel, project, query),
+        "strays": partial(_strays, project, found),
+        "uncovered": partial(_uncovered, project, query, found),
+        "worth": partial(worth_panel, project, query.query_id, policy),
+        "overrides": partial(_overrides, project, given),
+        "versions": partial(versions, project),
+    }
+    # Without graded passages, the person's former choice may not be offered.
+    if chosen in titles:
+        draws[chosen]()
 
 
 def _strays(project: Project, found: study.QueryDiagnosis) -> None:
@@ -283,7 +273,8 @@ def _overrides(project: Project, found: list[labels.Override]) -> None:
         st.text(texts.get(one.passage_id, one.passage_id))
         st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
         if one.stale:
-            st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
+            st.caption(":orange[The question has been reworded:]")
+            _difference(one.wording, one.wording_now)
         with st.container(horizontal=True):
             if one.stale:
                 presses.doing("Confirm for the new wording", labels.confirm, project, one.key, key=f"confirm {one.key}")

@@ -247,12 +247,12 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
 
 
 def _arrow(change: review.LabelChange, policy: labels.Policy) -> str:
-    after = _label(change.after)
+    after = html.named(change.after)
     if change.unknown:
         sign = policy_widgets.sign_of_open(policy.label)
         # Without a known rating, a mean can have any value.
         after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
-    return f"{_label(change.before)} → {after}"
+    return f"{html.named(change.before)} → {after}"
 
 
 @st.dialog("Why the label flips", width="large")
@@ -326,10 +326,6 @@ def _weights_hint(project: Project, policy: labels.Policy, found: review.Changes
         and measures.parse_measure(found.before.measure).ranks_passages
     ):
         st.caption("Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only.")
-
-
-def _label(value: int | None) -> str:
-    return "none" if value is None else str(value)
 
 
 def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> None:

@@ -125,10 +125,8 @@ def _choose(keys: set[int]) -> None:
 
 @ui.errors()
 def _decide(project: Project, keys: list[int], accept: bool) -> None:
-    if accept:
-        bank.accept(project, keys, ui.author())
-    else:
-        bank.reject(project, keys, ui.author())
+    decide = bank.accept if accept else bank.reject
+    decide(project, keys, ui.author())
     _choose(set())
     accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
     # In the bar, which is in sight: a toast would cover its buttons.

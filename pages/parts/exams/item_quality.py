@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import streamlit as st
 
@@ -115,14 +115,8 @@ def _retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None
     active = [item for item in chosen if item.active and item.question_id not in gone]
     if not active:
         st.caption("Select items to see their text and curves or to retire them.")
-    elif presses.button(
-        f"Retire {text.how_many(len(active), 'items')}",
-        icon=":material/remove_circle:",
-        key="retire worthless",
-        help=RETIRING,
-    ):
-        retire_all(project, [item.question_id for item in active])
-        st.rerun()
+    else:
+        _retire_button(project, [item.question_id for item in active], key="retire worthless", help=RETIRING)
 
 
 def going(project: Project, exam: str) -> set[str]:
@@ -137,28 +131,20 @@ def going(project: Project, exam: str) -> set[str]:
     return found
 
 
-def retire_all(project: Project, question_ids: Sequence[str]) -> None:
-    """Retire items in the person's drafts, and show where to undo or save that."""
-    author = ui.author()
-    with ui.errors():
-        exams.retire(project, question_ids, author)
-        st.toast(
-            f"Retired {text.how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question"
-            " bank.",
-            icon=":material/edit_note:",
-        )
+def _retire_button(project: Project, question_ids: Sequence[str], **options: Any) -> None:
+    """Draw a button that retires items in the person's drafts."""
+    presses.doing(
+        f"Retire {text.how_many(len(question_ids), 'items')}", exams.retire, project, question_ids,
+        said="Retired in your unsaved changes. Save them in the question bank.", icon=":material/remove_circle:",
+        **options,
+    )  # fmt: skip
 
 
 def _failing(found: exams.Responses, item: str) -> None:
-    column = found.items.index(item)
-    answers = dict(zip(found.names, found.correct[:, column].tolist(), strict=True))
-    failed = dict(zip(found.names, found.failed[:, column].tolist(), strict=True))
-    for said, names in (
-        ("Right", [name for name, value in answers.items() if value == 1]),
-        ("Wrong", [name for name, value in answers.items() if value == 0]),
-        ("Failed", [name for name, value in failed.items() if value]),
-    ):
-        if names:
+    at = found.items.index(item)
+    correct, failed = found.correct[:, at], found.failed[:, at]
+    for said, fits in (("Right", correct == 1), ("Wrong", correct == 0), ("Failed", failed)):
+        if names := [name for name, one in zip(found.names, fits.tolist(), strict=True) if one]:
             st.markdown(f"**{said}**: {ui.plain(', '.join(names))}")
 
 
@@ -270,15 +256,7 @@ def _list(project: Project, exam: str, items: Sequence[exams.Item], found: Impro
         },
     )
     wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
-    if presses.button(
-        f"Retire {text.how_many(len(wanted), 'items')}",
-        icon=":material/remove_circle:",
-        type="primary",
-        disabled=not wanted,
-        key="retire shortened",
-    ):
-        retire_all(project, wanted)
-        st.rerun()
+    _retire_button(project, wanted, type="primary", disabled=not wanted, key="retire shortened")
 
 
 FAULT_NAMES = {
@@ -466,12 +444,5 @@ def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
     if not chosen:
         st.caption("Select items to see them or to retire them.")
         return
-    if presses.button(
-        f"Retire {text.how_many(len(chosen), 'items')}",
-        icon=":material/remove_circle:",
-        help=RETIRING,
-        key="retire falling",
-    ):
-        retire_all(project, [item.question_id for item in chosen])
-        st.rerun()
+    _retire_button(project, [item.question_id for item in chosen], key="retire falling", help=RETIRING)
     exam_facts.show(project, chosen[0])

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import answers, bank, measures, review, study, text
+from exam_workbench import answers, measures, review, study, text
 from exam_workbench.records import Freeze, pooled_queries
 from exam_workbench.store import Project
 from pages.parts.shared import address, html, policy_widgets, ui
@@ -57,23 +57,15 @@ def _difference(change: review.QuestionChange) -> str:
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
         return html.visible(shown.shown) if shown else ""
-    lines = [marked(old.shown, new.shown)]
+    lines = [html.marked(old.shown, new.shown)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:
         lines.append(f"{old.kind.capitalize()} → {new.kind}")
     if "answer key" in change.kinds:
         keys = [" | ".join((q.answer_key or "", *q.choices)) or "none" for q in (old, new)]
-        lines.append(f"Answer key: {marked(*keys)}")
+        lines.append(f"Answer key: {html.marked(*keys)}")
     return "<br>".join(lines)
-
-
-def marked(before: str, after: str) -> str:
-    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
-    tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
-    parts = [tags[tag].format(html.visible(part)) for tag, part in bank.word_difference(before, after)]
-    # A space separates a removed word from the added one.
-    return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
 def boards(_: Project, found: review.StateChanges) -> None:
@@ -321,7 +313,7 @@ def _answers(found: answers.QueryDifference) -> None:
         words = html.visible(other or one or "")
         said = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
     else:
-        words = marked(one, other)
+        words = html.marked(one, other)
     st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{said}</span> <div>{words}</div></div>')
 
 
@@ -337,7 +329,7 @@ def _row(one: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -
     if one.text is None:
         words = '<span class="what">No text returned.</span>'
     elif twin is not None and twin.text is not None:
-        words = marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
+        words = html.marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
     else:
         words = html.visible(ui.shortened(one.text, EXCERPT))
     return (

@@ -303,21 +303,16 @@ def _ended(project: Project, job: jobs.BackgroundJob) -> None:
     # The start time distinguishes the job from the plan below it.
     said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
-    if final.state == "done":
-        of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
-        ended.success(f"Last {'trial' if is_trial(job) else 'job'}{of} done: {said}", icon=":material/check:")
-    elif final.state == "cancelled":
-        ended.info(
-            f"Last job cancelled: {said} Start this grader again to grade the remaining pairs.",
-            icon=":material/stop_circle:",
-        )
-    elif final.state == "stopped":
-        ended.warning(
-            f"Last job stopped at its limit: {said} Start this grader again to grade the remaining pairs.",
-            icon=":material/savings:",
-        )
-    else:
-        ended.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
+    of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
+    again = " Start this grader again to grade the remaining pairs."
+    ends = {
+        "done": (ended.success, "check", f"{'trial' if is_trial(job) else 'job'}{of} done: {said}"),
+        "cancelled": (ended.info, "stop_circle", f"job cancelled: {said}{again}"),
+        "stopped": (ended.warning, "savings", f"job stopped at its limit: {said}{again}"),
+    }
+    failed = (ended.error, "error", f"job failed: {ui.plain(final.message)} {said}")
+    box, icon, words = ends.get(final.state, failed)
+    box(f"Last {words}", icon=f":material/{icon}:")
     if final.remarks and final.state != "failed":
         st.container(key="job-remarks").info(ui.plain(final.remarks), icon=":material/info:")
     if used := _used(job):

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, labels, types
-from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
+from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, Ties, parse_measure
 from exam_workbench.records import gold_name, official_sources
 from exam_workbench.store import Project
 from pages.parts.shared import address, ui
@@ -304,6 +304,15 @@ def queries() -> labels.QueryChoice:
         " queries of each leaderboard.",
     )  # fmt: skip
     return cast(labels.QueryChoice, picked)
+
+
+def ties() -> Ties:
+    """Draw the choice of how equal scores are ranked, and return it."""
+    picked = st.segmented_control(
+        "Ties", get_args(Ties), default="average", key="ties", required=True, bind="query-params",
+        help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
+    )  # fmt: skip
+    return cast(Ties, picked)
 
 
 def measure(
