@@ -140,15 +140,8 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
     # The widget forgets its text after a visit to another screen.
     st.session_state[held] = text
     drafted = None
-    try:
+    with ui.errors():
         drafted = graders.read_prompt(text, "Prompt")
-    except errors.FileError as error:
-        shown = st.container(key=f"error {error.code} 0")
-        shown.error("The prompt is not valid:", icon=":material/error:")
-        for problem in error.problems:
-            place = f"Line {problem.line}: " if problem.line else ""
-            shown.text(f"{place}{problem.reason}.")
-        st.caption(ui.plain(error.hint))
     if drafted is not None and drafted.name in graders.built_in():
         st.container(key="error built-in-prompt 0").error(
             f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"

@@ -110,26 +110,21 @@ def _person(one: room.Assessor) -> str:
 
 def _about(found: room.AuditBoard) -> None:
     """Draw further estimates from the sample."""
-    lines = []
+    about = st.container(key="about-labels")
     if found.labels is not None:
-        rates = ("precision", "recall", "kappa")
-        lines.append(
-            "Label quality in the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
-        )
+        rates = ", ".join(_rate(name, getattr(found.labels, name)) for name in ("precision", "recall", "kappa"))
+        about.caption(f":material/info: Label quality in the pool: {ui.plain(rates)}.")
     if found.correlation is not None and found.correlation.value is not None and found.kendall is not None:
         low, high = found.kendall
-        lines.append(
-            "Estimated correlation of the grader's leaderboard with a fully judged one: "
-            + _rate("Pearson", found.correlation)
-            + f", Kendall's tau between {low:z.2f} and {high:z.2f}."
+        pearson = ui.plain(_rate("Pearson", found.correlation))
+        about.caption(
+            f":material/info: Estimated correlation of the grader's leaderboard with a fully judged one: {pearson},"
+            f" Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if found.favour is not None:
-        lines.append(found.favour.says)
+        about.caption(f":material/info: {ui.plain(found.favour.says)}")
     if found.people is not None and found.people.value is not None:
-        lines.append(f"Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
-    about = st.container(key="about-labels")
-    for line in lines:
-        about.caption(f":material/info: {ui.plain(line)}")
+        about.caption(f":material/info: Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
 
 
 def _rate(name: str, share: room.Share) -> str:

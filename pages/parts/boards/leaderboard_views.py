@@ -209,11 +209,6 @@ def two_systems(screen: Screen) -> None:
     system_pair(screen, x, first, y, second)
 
 
-def p_value(p: float | None) -> str:
-    """Return a p value as text; a dash if it is missing."""
-    return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
-
-
 def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str) -> None:
     """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
     found = query_points(screen.project, x, first, y, second)
@@ -226,29 +221,26 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         short[run] if same else f"{short[run]}: {board.source} {board.measure}"
         for board, run in ((x, first), (y, second))
     ]
-    strip = st.container(horizontal=True, gap="medium")
-    counts = (
-        ("First better", found.count("first"), f"Queries on which {ui.plain(names[0])} scores higher"),
-        ("Second better", found.count("second"), f"Queries on which {ui.plain(names[1])} scores higher"),
-        ("Equal", found.count("equal"), "Queries on which both score the same"),
-    )
-    for name, count, said in counts:
-        strip.metric(name, count, help=said, width="content")
+    facts: list[ui.Fact] = [
+        ("", "First better", f"{found.count('first')}", f"Queries on which {ui.plain(names[0])} scores higher"),
+        ("", "Second better", f"{found.count('second')}", f"Queries on which {ui.plain(names[1])} scores higher"),
+        ("", "Equal", f"{found.count('equal')}", "Queries on which both score the same"),
+    ]
+    separated = None
     if same:
-        strip.metric(
-            "Difference", f"{found.means[0] - found.means[1]:+z.4f}",
-            help="Mean score of the first system minus that of the second",
-            width="content",
-        )  # fmt: skip
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
+        separated = {True: "separated", False: "not separated"}.get(row.differs)
+        difference = f"{found.means[0] - found.means[1]:+z.4f}"
+        p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
-        strip.metric("p", p_value(row.p), help=why, width="content")
-        if row.differs is not None:
-            separated = "separated" if row.differs else "not separated"
-            st.markdown(
-                f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
-                f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
-            )
+        facts.append(("", "Difference", difference, "Mean score of the first system minus that of the second"))
+        facts.append(("", "p", p, why))
+    ui.metrics(*facts, width="content")
+    if separated is not None:
+        st.markdown(
+            f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
+            f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
+        )
     if found.left_out:
         st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
     texts = {point.query_id: point.text for point in found.points}

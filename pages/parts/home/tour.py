@@ -71,7 +71,11 @@ WHY_SO = (
 
 def over() -> bool:
     """Return whether this browser has skipped or finished the tour."""
-    return bool(st.session_state.get("toured")) or st.context.cookies.get(COOKIE) == "1"
+    return bool(st.session_state.get("toured")) or _had()
+
+
+def _had() -> bool:
+    return st.context.cookies.get(COOKIE) == "1"
 
 
 def _left_at() -> int | None:

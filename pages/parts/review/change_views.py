@@ -186,22 +186,18 @@ def _summary(
 ) -> None:
     asked = {one.name: one for one in frozen}
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
-    with st.container(horizontal=True, gap="medium", key="sums"):
-        tops = [one for one in changes if one.gone or one.new or one.moved]
-        st.container(key="metric differing", width="content").metric(
-            "Queries with different results", f"{len(tops):,} of {queries:,}", width="content"
-        )
-        gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
-        st.container(key="metric gone-new", width="content").metric(
-            "Passages removed / added", f"{gone:,} / {new:,}", width="content"
-        )
-        if any(asked[name].system or not tops for name in (before, after)):
-            st.metric("Different answers", f"{sum(one.answer for one in changes):,}", width="content")
-        if fall is not None:
-            st.metric(
-                fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", width="content", delta_color="off",
-                delta=f"{fall.difference:+z.3f}" if abs(fall.difference) >= 0.0005 else None,
-            )  # fmt: skip
+    tops = [one for one in changes if one.gone or one.new or one.moved]
+    gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
+    facts: list[ui.Fact] = [
+        ("differing", "Queries with different results", f"{len(tops):,} of {queries:,}", None),
+        ("gone-new", "Passages removed / added", f"{gone:,} / {new:,}", None),
+    ]
+    if any(asked[name].system or not tops for name in (before, after)):
+        facts.append(("", "Different answers", f"{sum(one.answer for one in changes):,}", None))
+    if fall is not None:
+        change = ui.change(fall.before, fall.after)
+        facts.append(("", fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", None, change))
+    ui.metrics(*facts, key="sums", width="content")
     when = [f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
     lines = [f"{', '.join(when)}."]
     if fall is not None:

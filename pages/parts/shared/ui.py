@@ -346,15 +346,16 @@ def note(words: str, screen: str, label: str | None = None, key: str | None = No
         go(screen, label, **query)
 
 
-Fact = tuple[str, str, str, str | None]
-"""End of the key of a metric or an empty text, and its label, value and help."""
+Fact = tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str | None]
+"""End of the key of a metric or an empty text, its label, value and help, and possibly its change."""
 
 
 def metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw metrics side by side."""
     with st.container(horizontal=True, key=key):
-        for name, label, value, about in facts:
-            st.container(key=f"metric {name}" if name else None, width=width).metric(label, value, help=about)
+        for name, label, value, about, *change in facts:
+            at = st.container(key=f"metric {name}" if name else None, width=width)
+            at.metric(label, value, *change, delta_color="off", help=about)
 
 
 def go(
@@ -453,6 +454,11 @@ def shortened(text: str, length: int) -> str:
     cut = text[: length - 1]
     end = cut.rfind(" ")
     return (cut[:end] if end >= length // 2 else cut) + "…"
+
+
+def change(before: float, after: float) -> str | None:
+    """Return the change of a number with three decimals; None if it rounds to 0."""
+    return f"{after - before:+z.3f}" if abs(after - before) >= 0.0005 else None
 
 
 def percent(share: float | None) -> str:
