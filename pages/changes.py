@@ -222,8 +222,9 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
             ui.note(said, "grading", "Grade ungraded pairs", "partial-labels")
         else:
             # The screen grades only for the newest version.
-            st.container(key="partial-labels").caption(
-                f"{said} To grade them, run `exam grade --bank-version {min(lacking)}`"
+            st.container(key="partial-labels").caption(said)
+            st.container(key="grade-older-version").caption(
+                f"To grade them, run `exam grade --bank-version {min(lacking)}`"
             )
 
 

@@ -32,13 +32,6 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
     linear-gradient(transparent, var(--ew-line)) bottom / 100% 1em no-repeat; }
 .what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; } .what-is-asked[open] span { display: none; }
-.reach.reach { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 0 0.7rem; margin: 0; padding: 0;
-  font-variant-numeric: tabular-nums; }
-.reach > div { min-width: 0; } .reach.reach :is(dt, dd) { margin: 0; padding: 0; line-height: 1.35; }
-.reach dt { color: var(--ew-dim); font-size: 0.8rem; overflow: hidden;
-  text-overflow: ellipsis; white-space: nowrap; }
-.reach b { font-size: 1.1rem; } .reach small { color: var(--ew-dim); font-size: 0.82rem; }
-.reach .moved, .reach .moved small { color: var(--ew-flipped); }
 /* One line a flip: the whole passage is a click away. */
 [class*="st-key-flips-"] { gap: 0; } [class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
 [class*="st-key-flips-"] button :is(div, span) { min-width: 0; }

@@ -1,6 +1,7 @@
 """Forms that start jobs for answers and comparisons: model, passages, and estimated cost."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -117,9 +118,9 @@ def _generate(project: Project) -> None:
         caps = _limits(project, ready.model, caps, "answers")
     else:
         st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
-    if presses.button("Generate answers", type="primary", icon=":material/play_arrow:", key="answers begin"):
-        answers.start_answering(project, ready, wanted, ui.author(), caps)
-        st.rerun()
+    start = partial(answers.start_answering, caps=caps)
+    presses.doing("Generate answers", start, project, ready, wanted, type="primary", icon=":material/play_arrow:",
+                  key="answers begin")  # fmt: skip
 
 
 def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
@@ -193,9 +194,9 @@ def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
     job_plan.show_tag(answers.comparing_price(project, ready, wanted), ready.model.model, f" of {key}")
     caps = _limits(project, ready.model, caps, key)
-    if presses.button("Compare answers", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
-        answers.start_comparing(project, ready, pairs, ui.author(), caps)
-        st.rerun()
+    start = partial(answers.start_comparing, caps=caps)
+    presses.doing("Compare answers", start, project, ready, pairs, type="primary", icon=":material/play_arrow:",
+                  key=f"{key} begin")  # fmt: skip
 
 
 def _judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:

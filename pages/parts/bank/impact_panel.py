@@ -331,21 +331,14 @@ def _weights_hint(project: Project, policy: labels.Policy, found: review.Changes
 def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
     """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
-    told = [
-        ("Rank changes", f"{moved:,}", f" of {len(found.systems):,}{' so far' if pending else ''}", moved > 0),
+    facts: list[ui.Fact] = [
+        ("", "Rank changes", f"{moved:,} of {len(found.systems):,}{' so far' if pending else ''}", None)
     ]
     if shift is not None:
-        correlation = ("Spearman", "–", " undefined", False)
-        if shift.before is not None and shift.after is not None:
-            by = shift.after - shift.before
-            correlation = ("Spearman", ui.number(shift.after), f" {by:+z.3f}", abs(by) >= 0.0005)
-        told.insert(0, correlation)
-    cells = "".join(
-        f"<div><dt>{name}</dt>"
-        f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'
-        for name, value, more, reaches in told
-    )
-    st.html(f'<dl class="reach{" partial" * pending}">{cells}</dl>')
+        defined = shift.before is not None and shift.after is not None
+        by = ui.change(shift.before, shift.after) if defined else None
+        facts.insert(0, ("", "Spearman", ui.number(shift.after) if defined else "undefined", None, by))
+    ui.metrics(*facts, key=f"reach{' partial' * pending}", width="content")
 
 
 def _noise(shift: labels.Shift, against: str) -> None:

@@ -6,10 +6,9 @@ from datetime import datetime
 
 import streamlit as st
 
-from exam_workbench import bank, errors, graders, grading, jobs, review, types
+from exam_workbench import bank, errors, graders, grading, jobs, review, text, types
 from exam_workbench.records import passage_texts, sources
 from exam_workbench.store import Project
-from exam_workbench.text import how_many
 from pages.parts.shared import html, job_plan, look, policy_widgets, presses, ui
 
 PASSAGES = 500
@@ -222,12 +221,12 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
         tag = job_plan.price_tag(project, grader, request, found.to_grade)
         calls = f" Calls: {tag.calls:,}." if tag and tag.calls else ""
         cost = f" Estimated cost: {tag.cost:,.4f}." if tag and tag.cost else ""
-        what = how_many(len(sample), "judged passages")
+        what = text.how_many(len(sample), "judged passages")
         st.caption(
             f"{what} of {ui.plain(judged[0])}, spread over the judgments."
-            f" To grade: {how_many(found.to_grade, 'pairs')}.{calls}{cost} The grades are kept."
+            f" To grade: {text.how_many(found.to_grade, 'pairs')}.{calls}{cost} The grades are kept."
         )
-        retry = f"Retry {how_many(found.to_grade, 'failed pairs')}"
+        retry = f"Retry {text.how_many(found.to_grade, 'failed pairs')}"
         label = retry if found.failed == found.to_grade else f"Grade {what}"
         presses.doing(
             label, job_plan.remember_and_start, project, chosen, request, icon=":material/science:",
@@ -241,7 +240,8 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
 def _outcome(project: Project, found: grading.SampleOutcome, chosen: job_plan.Chosen) -> None:
     with st.container(key="sample-outcome"):
         st.markdown(
-            f"**{found.agreeing:,} of {how_many(found.labelled, 'passages')} agree** with the assessors on relevance"
+            f"**{found.agreeing:,} of {text.how_many(found.labelled, 'passages')} agree** with the assessors on"
+            " relevance"
             f" (label from {found.min_rating}, judgment from {found.min_judgment})."
         )
         if found.calls:
@@ -250,7 +250,8 @@ def _outcome(project: Project, found: grading.SampleOutcome, chosen: job_plan.Ch
             money = (
                 "No price is set for this model."
                 if cost is None or whole is None
-                else f"Cost: {cost:,.4f}. At this price, the remaining {how_many(rest, 'pairs')} cost {whole:,.2f}."
+                else f"Cost: {cost:,.4f}. At this price, the remaining {text.how_many(rest, 'pairs')} cost"
+                f" {whole:,.2f}."
             )
             st.caption(f"Calls: {found.calls:,}. Failed pairs: {found.failed:,} of {found.pairs:,}. {money}")
     texts = passage_texts(project, [tried.passage_id for tried in found.passages])

@@ -137,11 +137,16 @@ class Places:
 
     def come(self, home: str) -> bool:
         """Apply the address if the person followed a link or went back; return whether that is so."""
-        given = {name: said for name in self.names if (said := st.query_params.get(name))}
+        given = self.given
         if home == self.home and not streamlit_bridge.went_back() and given in self.been and not (given and arrived()):
             return False
         self.home, self.been = home, [given]
         return True
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The place in the address."""
+        return {name: said for name in self.names if (said := st.query_params.get(name))}
 
     @property
     def now(self) -> dict[str, str]:
@@ -154,7 +159,7 @@ class Places:
 
     def go(self, **place: str) -> None:
         """Go to another place, by parameter, and write it into the address; empty values are left out."""
-        say(self._set(place))
+        say(self.set(**place))
 
     def put(self, **said: str) -> None:
         """Change parts of the place as `go` does."""
@@ -166,9 +171,10 @@ class Places:
 
         It replaces the place in the address. Call it in every run, so that elements keep their positions on the page.
         """
-        begin_at(**self._set(place))
+        begin_at(**self.set(**place))
 
-    def _set(self, place: Mapping[str, str]) -> dict[str, str]:
+    def set(self, **place: str) -> dict[str, str]:
+        """Go to another place without writing it; return it with all its parameters."""
         now = {name: value for name, value in place.items() if value}
         if now != self.now:
             self.been = [*self.been, now][-PLACES:]

@@ -121,34 +121,35 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
                 visitor.type_key(place, "")
                 st.rerun()
         return
-    try:
-        found: graders.HostKey | None = graders.key_for(address, None, variable, graders.current())
-    except errors.GradingError:
-        found = None
+    found: graders.HostKey | None = None
+    with suppress(errors.GradingError):
+        found = graders.key_for(address, None, variable, graders.current())
+    codes: dict[str, str] = {}
     if found is not None and found.key:
-        st.container(key=f"key found {key}").caption(
-            f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
-        )
+        state, said = "found", f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
     elif graders.is_loopback(host):
-        st.container(key=f"key needless {key}").caption(":material/key_off: An endpoint on this computer needs no key.")
+        state, said = "needless", ":material/key_off: An endpoint on this computer needs no key."
     elif found is not None and found.name:
-        with st.container(key=f"key missing {key}"):
-            st.caption(
+        state, said = (
+            "missing",
+            (
                 f":material/key_off: No key in {ui.plain(found.name)}. Type a key. Or set it in the terminal before you"
                 " start the app, or in .streamlit/secrets.toml:"
-            )
-            st.code(f'export {found.name}="KEY"', language="bash")
-            st.code(f'{found.name} = "KEY"', language="toml")
+            ),
+        )
+        codes = {"bash": f'export {found.name}="KEY"', "toml": f'{found.name} = "KEY"'}
     else:
-        with st.container(key=f"key unknown {key}"):
-            st.caption(
-                f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"
-            )
-            # In JSON, a text is written as in TOML.
-            st.code(
-                f'MY_KEY = "KEY"\n\n[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"',
-                language="toml",
-            )
+        state, said = (
+            "unknown",
+            (f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"),
+        )
+        # In JSON, a text is written as in TOML.
+        table = f'[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"'
+        codes = {"toml": f'MY_KEY = "KEY"\n\n{table}'}
+    with st.container(key=f"key {state} {key}"):
+        st.caption(said)
+        for language, code in codes.items():
+            st.code(code, language=language)
 
 
 def choose_model(stored: str, endpoint: graders.OfferedEndpoint | None, key: str, label: str = "Model") -> str:
