@@ -53,8 +53,7 @@ def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
 
 def several(label: str, options: list[str], key: str, everything: str, **more: Any) -> list[str]:
     """Draw a multiple choice that is kept in the URL and return it; an empty choice means `everything`."""
-    picked: list[str] = st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
-    return picked
+    return st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
 
 
 @st.fragment

@@ -113,19 +113,17 @@ def _begin(opened: str, prompt: graders.Prompt) -> None:
 
 def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt) -> None:
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
-    if prompt.name in graders.built_in():
+    fixed = prompt.name in graders.built_in()
+    with st.container(horizontal=True):
+        if not fixed and presses.button("Edit", icon=":material/edit:", key="edit prompt"):
+            _begin(prompt.name, prompt)
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
             _begin(prompt.name, grader_setup.draft_of(prompt, library))
+    if fixed:
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
             "with a different name, which makes a new grader."
         )
-    else:
-        with st.container(horizontal=True):
-            if presses.button("Edit", icon=":material/edit:", key="edit prompt"):
-                _begin(prompt.name, prompt)
-            if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-                _begin(prompt.name, grader_setup.draft_of(prompt, library))
 
 
 def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:

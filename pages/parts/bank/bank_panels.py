@@ -4,7 +4,6 @@ suggest improvements.
 
 from dataclasses import replace
 from functools import partial
-from typing import cast
 
 import streamlit as st
 
@@ -317,7 +316,7 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     with st.spinner("Fitting the item response model"):
-        found = study.bank_worth(project, policy, query_id, cast(study.Examinees, picked))
+        found = study.bank_worth(project, policy, query_id, picked)
     rows = found.questions
     names = {row.question_id: row.text for row in rows}
     st.dataframe(

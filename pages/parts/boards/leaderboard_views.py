@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -317,13 +316,10 @@ BEST, ABOVE = "the best", "the one above"
 def choose_test() -> tuple[Test, str | None]:
     """Draw the choices of the paired test and of the system that further columns compare with; return both."""
     address.own("test", TEST_NAMES)
-    test = cast(
-        Test,
-        st.segmented_control(
-            "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
-            format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
-        ),
-    )  # fmt: skip
+    test = st.segmented_control(
+        "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
+        format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
+        )  # fmt: skip
     against = st.segmented_control(
         "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
         help="p values are corrected only for the comparisons in the column, so more differences can be significant.",

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 
@@ -46,7 +46,7 @@ def settings() -> tuple[Model, EstimatorName]:
         estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
                                  key="estimator", bind="query-params",
                                  help="Most probable uses priors. The paper uses bounds instead.")  # fmt: skip
-    return cast(Model, model), cast(EstimatorName, estimator)
+    return model, estimator
 
 
 def draw(

@@ -85,8 +85,7 @@ class Asked:
 
 def asked_of(key: str) -> Asked:
     """Return the pending actions of a component in this browser tab."""
-    found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
-    return found
+    return st.session_state.setdefault(f"asked of {key}", Asked(key))
 
 
 def save_all(

@@ -168,15 +168,14 @@ def tag(project: Project, grader: graders.Grader, request: grading.Request, pair
             )
         return
     show_tag(found, grader.spec.model, place)
-    more = [f"Estimated time from earlier jobs: {ui.about(found.seconds)}."] if found.seconds else []
-    if found.thinking_tokens:
-        more.append(f"Output tokens for thinking: {count(found.thinking_tokens)}.")
-    if found.cached_tokens:
-        more.append(f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}.")
-    if found.batch_cost is not None:
-        more.append(f"Estimated cost as a batch: {found.batch_cost:,.2f}.")
-    if more:
-        st.container(key=f"plan-more{place}").caption(" ".join(more))
+    more = (
+        f"Estimated time from earlier jobs: {ui.about(found.seconds)}." if found.seconds else "",
+        f"Output tokens for thinking: {count(found.thinking_tokens)}." if found.thinking_tokens else "",
+        f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}." if found.cached_tokens else "",
+        "" if found.batch_cost is None else f"Estimated cost as a batch: {found.batch_cost:,.2f}.",
+    )
+    if any(more):
+        st.container(key=f"plan-more{place}").caption(" ".join(filter(None, more)))
 
 
 def show_tag(found: grading.PriceTag, model: str, place: str = "") -> None:

@@ -221,8 +221,7 @@ def take_note(project: Project | None) -> None:
 
 def member() -> Member | None:
     """Return the logged-in person with their role; None if login is not required, or they have no role."""
-    found: Member | None = st.session_state.get(MEMBER) if needed() else None
-    return found
+    return st.session_state.get(MEMBER) if needed() else None
 
 
 def begins_with_work() -> bool:

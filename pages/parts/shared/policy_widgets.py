@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -246,7 +246,7 @@ def _among(options: Collection[Any]) -> Callable[[Any], Any]:
 
 def seen() -> View | None:
     """Return the present choices; None if nothing has been graded."""
-    return cast(View | None, st.session_state.get("looking"))
+    return st.session_state.get("looking")
 
 
 def grader(project: Project) -> types.GraderSpec | None:
@@ -297,22 +297,20 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
 
 def queries() -> labels.QueryChoice:
     """Draw the choice of the queries over which two leaderboards are compared, and return it."""
-    picked = st.segmented_control(
+    return st.segmented_control(
         "Queries", get_args(labels.QueryChoice), default="common", key="over-queries", required=True,
         bind="query-params",
         help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
         " queries of each leaderboard.",
     )  # fmt: skip
-    return cast(labels.QueryChoice, picked)
 
 
 def ties() -> Ties:
     """Draw the choice of how equal scores are ranked, and return it."""
-    picked = st.segmented_control(
+    return st.segmented_control(
         "Ties", get_args(Ties), default="average", key="ties", required=True, bind="query-params",
         help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
     )  # fmt: skip
-    return cast(Ties, picked)
 
 
 def measure(
