@@ -18,9 +18,8 @@ from pages.parts.shared import (
     people_here,
     policy_widgets,
     presses,
-    refused_logins,
     request_guard,
-    safe_headers,
+    response_headers,
     screens,
     ui,
     visitor,
@@ -73,8 +72,7 @@ else:
         lifespan=ui.served,
         routes=[*server.routes(login.can_log_in), screens.first_by_name()],
         middleware=[
-            Middleware(safe_headers.SafeHeaders),
+            Middleware(response_headers.ResponseHeaders),
             Middleware(request_guard.RequestGuard),
-            Middleware(refused_logins.RefusedLogins),
         ],
     )

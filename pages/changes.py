@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, labels, review, types
+from exam_workbench import answers, bank, labels, review, types
 from exam_workbench.store import Project
 from pages.parts.review import change_views, flips
 from pages.parts.shared import address, html, policy_widgets, streamlit_bridge, ui
@@ -150,7 +150,8 @@ def come_back(project: Project) -> dict[str, str]:
     if said or not (back and address.arrived() and st.session_state.get(OF) == project.name):
         return {}
     kept: dict[str, str] = st.session_state.get(flips.KEPT, {})
-    address.read_as(**states, **kept)
+    # On the way to another screen, the browser records this screen with the other's address.
+    streamlit_bridge.make_readable(states | kept)
     return {**kept, "query": "", "passage": ""}
 
 
@@ -229,7 +230,7 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
 
 
 project = ui.project(STYLE)
-if frozen := change_views.offered(project):
+if len(frozen := answers.frozen_runs(project)) > 1:
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"

@@ -1,5 +1,7 @@
 """Grading: choose a grader, test it on a pair and on judged passages, start a job, and repair failed pairs."""
 
+from functools import partial
+
 import streamlit as st
 
 from exam_workbench import grading
@@ -18,7 +20,8 @@ if not running:
         st.header("2. Test it", anchor=False)
         with st.expander("Trial on one question", key="one question", expanded=new):
             st.caption("Results of a trial are not saved.")
-            pair = trial_form.choose_pair(project, trial_form.questions_of(project, chosen.grader), "trial")
+            questions = partial(grading.questions_to_try, project, chosen.grader.spec)
+            pair = trial_form.choose_pair(project, questions, "trial")
             if pair is not None:
                 trial_form.ask(project, chosen, pair, "trial")
         with st.expander("Trial on ten judged passages", key="ten passages", expanded=new):

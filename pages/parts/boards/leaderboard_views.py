@@ -319,7 +319,7 @@ def choose_test() -> tuple[Test, str | None]:
     test = st.segmented_control(
         "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
         format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
-        )  # fmt: skip
+    )  # fmt: skip
     against = st.segmented_control(
         "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
         help="p values are corrected only for the comparisons in the column, so more differences can be significant.",

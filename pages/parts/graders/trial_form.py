@@ -33,11 +33,6 @@ class Pair:
         return types.Asked(self.question.text or "", self.question.answer_key or "", self.question.choices)
 
 
-def questions_of(project: Project, grader: graders.Grader) -> Callable[[str], list[types.Question]]:
-    """Return a function that gives the questions of a query that fit a grader."""
-    return lambda query_id: grading.questions_to_try(project, grader.spec, query_id)
-
-
 def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Question]], key: str) -> Pair | None:
     """Draw the choice of a query, a question and a passage; return None and show why if one is missing.
 

@@ -340,9 +340,3 @@ def _what(one: answers.PlacedPassage, later: bool) -> str:
     if one.rewritten is not None:
         return "text changed"
     return "added" if later else "removed"
-
-
-def offered(project: Project) -> list[Freeze]:
-    """Return the snapshots if at least two exist, otherwise an empty list."""
-    found = answers.frozen_runs(project)
-    return found if len(found) > 1 else []

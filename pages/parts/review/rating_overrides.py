@@ -40,7 +40,8 @@ def questions(
         "ratings",
         {
             "at": (desk.query_id, desk.passage_id),
-            "tab": tab_of(project.name),
+            # The text that a person types belongs to them and the project.
+            "tab": f"{project.name}\n{ui.person()}",
             "can": policy is not None and desk.text is not None,
             "several": len(shown) > 1,
             "questions": [
@@ -229,9 +230,6 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
     st.query_params.update(query=query_id, passage=passage_id, **question)
 
 
-KEY = "question-ratings"
-
-
 def _question(one: review.AskedQuestion, graders: Collection[str], opened: bool) -> dict[str, Any]:
     question = one.question
     kind = [] if question.kind == "question" else [question.kind]
@@ -282,8 +280,3 @@ def _override(one: labels.Override) -> dict[str, Any]:
 def ratings_of(given: Mapping[str, Any]) -> dict[str, int]:
     """Return ratings by question id from the browser's data."""
     return {str(question_id): int(rating) for question_id, rating in given.items()}
-
-
-def tab_of(project: str) -> str:
-    """Return a key for the text that a person types in a project."""
-    return f"{project}\n{ui.person()}"

@@ -191,18 +191,6 @@ def arrived() -> bool:
     return _here().moved
 
 
-def read_as(**place: str) -> None:
-    """Make parameters readable from the address in this run; `begin_at` later writes them to the browser.
-
-    On the way to another screen, the browser records this screen with the other's address, so a return would lose the
-    place.
-
-    Args:
-        place: by parameter; empty values are ignored.
-    """
-    streamlit_bridge.make_readable(place)
-
-
 def begin_at(**place: str) -> None:
     """Write the shown place to the address if the person's link did not name all of it.
 

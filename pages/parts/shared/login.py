@@ -18,7 +18,7 @@ from streamlit.web.server.starlette.starlette_websocket import (
 from exam_workbench.errors import InputError, NotAllowed, WorkbenchError
 from exam_workbench.records import identity_of
 from exam_workbench.store import ACTS, ActName, Member, Project
-from pages.parts.shared import refused_logins, visitor
+from pages.parts.shared import response_headers, visitor
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
 DEMAND_VARIABLE = "EXAM_LOGIN"
@@ -162,7 +162,7 @@ def passed() -> bool:
         return True
     except WorkbenchError as error:
         told = error
-    if ways and st.query_params.get(refused_logins.WORD) == refused_logins.REFUSED and claims() is None:
+    if ways and st.query_params.get(response_headers.WORD) == response_headers.REFUSED and claims() is None:
         told = NotAllowed(
             "not-logged-in",
             "Login failed: the identity provider refused it or sent an invalid answer.",
@@ -196,16 +196,6 @@ def _log_in(provider: str | None) -> None:
         return
     st.container(key="error no-logins 0").error("Login does not work on this server. Ask its administrator for help.")
     st.text(reason)
-
-
-def handle(project: Project) -> Project:
-    """Return a project with the access rights of the person at this screen.
-
-    Raises:
-        NotAllowed: they are not logged in.
-    """
-    known = identity()
-    return project if known is None else project.acting_as(known)
 
 
 def take_note(project: Project | None) -> None:

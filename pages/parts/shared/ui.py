@@ -7,7 +7,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -91,11 +91,6 @@ def _own_address() -> str | None:
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     place = f"[{host}]" if ":" in host else host
     return f"http://{place}:{st.get_option('server.port')}/{base}"
-
-
-def hosts() -> Sequence[str]:
-    """Return the host names for which this server answers; empty for any."""
-    return st.get_option("server.allowedHosts") or ()
 
 
 def projects() -> dict[str, Path]:
@@ -216,9 +211,8 @@ def chosen_project() -> Project | None:
     if (failed := st.session_state.get("not opened")) is not None:
         raise failed
     try:
-        found = login.handle(_open(str(path)))
-        if not login.needed():
-            found = found.seen_by(person())
+        opened, identity = _open(str(path)), login.identity()
+        found = opened.seen_by(person()) if identity is None else opened.acting_as(identity)
     except ProjectError as error:
         # Opening waits for the process that holds the file; once in a run of the screen is enough.
         st.session_state["not opened"] = error
@@ -352,7 +346,7 @@ Fact = tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str |
 
 def metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw metrics side by side."""
-    with st.container(horizontal=True, key=key):
+    with st.container(horizontal=True, gap="medium", key=key):
         for name, label, value, about, *change in facts:
             at = st.container(key=f"metric {name}" if name else None, width=width)
             at.metric(label, value, *change, delta_color="off", help=about)
