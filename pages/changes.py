@@ -1,6 +1,7 @@
 """Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots of a live target."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -33,12 +34,11 @@ def defaults(project: Project) -> dict[str, labels.Policy]:
 
     If only one version exists, return it without and with overrides.
     """
-    policy = policy_widgets.chosen(project)
-    newest = bank.latest_version(project)
+    policy, newest = policy_widgets.chosen(project), bank.latest_version(project)
+    earlier = replace(policy, bank_version=newest - 1)
     if newest < 2:
-        plain = labels.Policy(**(policy.as_dict() | {"overrides": not labels.overrides(project)}))
-        return {"from": plain, "to": policy}
-    return {"from": labels.Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
+        earlier = replace(policy, overrides=not labels.overrides(project))
+    return {"from": earlier, "to": policy}
 
 
 def options(project: Project) -> dict[str, list[Any]]:

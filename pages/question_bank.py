@@ -36,6 +36,13 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
 [class*="st-key-flips-"] { gap: 0; } [class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
 [class*="st-key-flips-"] button :is(div, span) { min-width: 0; }
 [class*="st-key-flips-"] button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.moves { max-height: 16rem; overflow-y: auto; }
+.moves table { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
+.moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;
+  font-variant-numeric: tabular-nums; }
+.moves :is(th, td):first-child { text-align: left; width: auto; overflow-wrap: anywhere; }
+.moves th { color: var(--ew-dim); font-weight: 400; }
+.moves .moved td:last-child { color: var(--ew-flipped); font-weight: 600; }
 @media (max-width: 1150px) {
   .st-key-bank-columns > div > ${horizontalBlock} { flex-wrap: wrap; }
   .st-key-bank-columns > div > ${horizontalBlock} > :nth-child(1) { flex: 1 1 100%; }

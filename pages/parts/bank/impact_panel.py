@@ -5,21 +5,18 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from exam_workbench import bank, charts, grading, jobs, labels, measures, review, study, types
+from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
 from exam_workbench.records import SCALE, judgments, passage_texts
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
 from pages.parts.shared import html, job_progress, policy_widgets, presses, seen_labels, ui, view_choice
-from pages.parts.shared.chart_display import draw_chart
 
 FLIPS_SHOWN = 5
 QUERY = 40
 """Number of shown characters of a query."""
 BEGINNING = 60
 """Number of shown characters of the narrative when it is folded."""
-SHOWN = 6
-"""Number of systems up to which the table does not scroll."""
 
 
 def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.View | None) -> None:
@@ -353,20 +350,16 @@ def _noise(shift: labels.Shift, against: str) -> None:
 
 
 def _moves(found: review.Changes) -> None:
-    """Draw the systems whose score changes, first those with another rank; and all ranks as lines if one changes."""
+    """Draw the systems whose score changes, first those with another rank; a long table scrolls."""
     shifts = {one.run: (one.score_after or 0) - (one.score_before or 0) for one in found.systems}
     shifted = [one for one in found.systems if shifts[one.run]]
     if not shifted:
         return
     shifted.sort(key=lambda one: (one.rank_before == one.rank_after, -abs(shifts[one.run])))
-    st.dataframe(
-        {
-            "Run": [one.run for one in shifted],
-            "Change": [shifts[one.run] for one in shifted],
-            "Rank": [f"{one.rank_before or '–'} → {one.rank_after or '–'}" for one in shifted],
-        },
-        hide_index=True, height="content" if len(shifted) <= SHOWN else 250,
-        column_config={"Change": st.column_config.NumberColumn(format="%+.3f", help=f"In {found.after.measure}")},
-    )  # fmt: skip
-    if any(one.rank_before != one.rank_after for one in shifted):
-        draw_chart(charts.slope_chart(found.before, found.after, titles=("Before", "After")))
+    rows = "".join(
+        f"<tr{' class=moved' * (one.rank_before != one.rank_after)}><td>{html.visible(one.run)}</td>"
+        f"<td>{shifts[one.run]:+z.3f}</td><td>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
+        for one in shifted
+    )
+    head = f'<tr><th>Run</th><th title="In {html.visible(found.after.measure)}">Change</th><th>Rank</th></tr>'
+    st.html(f'<div class="moves" tabindex="0"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>')

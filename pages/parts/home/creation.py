@@ -108,12 +108,13 @@ def safekeeping(project: Project) -> None:
 def _now(project: Project) -> None:
     if told := st.session_state.pop("backup made", None):
         st.container(key="backup-made").success(told, icon=":material/check:")
-    if st.button("Make a backup now", key="make a backup"):
-        author = ui.author()
+
+    def make(author: str) -> None:
         with st.spinner("Copying the project and checking the copy. You can close this tab."):
             made = backup(project, author=author)
         st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
-        st.rerun()
+
+    presses.doing("Make a backup now", make, key="make a backup")
     st.caption(
         "You can keep working during a backup. To restore a backup, close the app and run"
         " `exam restore BACKUP --project FILE`."

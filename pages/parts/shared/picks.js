@@ -22,7 +22,7 @@ KINDS.picks = class extends Desk {
       this.words = target.value;
       this.redraw();
     };
-    return h("div.pick", { onkeydown: (event) => this.move(event) },
+    return h("div.pick", { onkeydown: (event) => walk(event, this.findAll("a"), this.find("input")) },
       h("input", { type: "search", placeholder: "Find a query", "aria-label": "Find a query", value: this.words,
         oninput: search }),
       !fits.length && h("p", "No matching queries."),
@@ -56,15 +56,5 @@ KINDS.picks = class extends Desk {
     const top = row.offsetTop - list.offsetTop;
     const isOut = top < list.scrollTop || top + row.offsetHeight > list.scrollTop + list.clientHeight;
     if (isOut) list.scrollTop = top - list.clientHeight / 3;
-  }
-
-  move(event) {
-    const links = [...this.root.querySelectorAll("a")];
-    const place = links.indexOf(event.target);
-    const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: links.length - 1 }[event.key];
-    if (event.altKey || event.ctrlKey || event.metaKey || to === undefined
-      || (place < 0 && event.key !== "ArrowDown")) return;
-    event.preventDefault();
-    (links[to] ?? this.find("input")).focus();
   }
 };
