@@ -245,7 +245,7 @@ def limits(
         remote: whether the job asks an endpoint.
         first: default call limit, for the first job of an endpoint.
     """
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         calls = st.number_input(
             "Call limit", 1, None, first, key=f"{key} calls{' at first' * (first is not None)}",
             placeholder="No limit", persist_state="session",
