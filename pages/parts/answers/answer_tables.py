@@ -267,7 +267,7 @@ def _choices(found: measures.Choosing, reference: str) -> None:
             "τ": [interval(pair.kendall) if pair else None for pair in paired],
             "Same choice": [pair.same_chance if pair else None for pair in paired],
             "Cost": [interval(pair.loss) if pair else None for pair in paired],
-            **{title: [choice.chance.get(run, 0.0) for choice in found.choices] for title, run in first.items()},
+            **{title: [round(one.chance.get(run, 0.0), 2) for one in found.choices] for title, run in first.items()},
         },
         hide_index=True,
         placeholder="–",
