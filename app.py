@@ -18,9 +18,8 @@ from pages.parts.shared import (
     people_here,
     policy_widgets,
     presses,
-    refused_logins,
     request_guard,
-    safe_headers,
+    response_headers,
     screens,
     ui,
     visitor,
@@ -32,7 +31,6 @@ if __name__ == "__main__":
     icon = b64encode((Path(__file__).parent / "docs" / "icon.png").read_bytes()).decode()
     st.set_page_config(page_title=ui.NAME, page_icon=f"data:image/png;base64,{icon}", layout="wide")
 
-    visitor.begin()
     graders.provide_keys(visitor.secret)
     graders.provide_endpoints(visitor.endpoint_tables)
     graders.provide_access(visitor.access)
@@ -74,8 +72,7 @@ else:
         lifespan=ui.served,
         routes=[*server.routes(login.can_log_in), screens.first_by_name()],
         middleware=[
-            Middleware(safe_headers.SafeHeaders),
+            Middleware(response_headers.ResponseHeaders),
             Middleware(request_guard.RequestGuard),
-            Middleware(refused_logins.RefusedLogins),
         ],
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
-    "pages": 9_050,
+    "pages": 8_590,
     "core/cli, core/server": 1_070,
     "core/operations": 3_320,
     "core/charts": 310,
@@ -30,7 +30,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 9_940,
     "core": 1_000,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 65_100, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_090, "tests/*.py": 65_100, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

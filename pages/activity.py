@@ -51,12 +51,10 @@ def row(act: Act) -> None:
             ui.go(screen, screens.SCREENS[screen][0], **query)
         if not act.replaced or act.brought_back:
             return
-        if presses.button(
-            "Restore the replaced content", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
-        ):
-            with ui.errors(rerun=True):
-                bring_back(project, act.key, ui.author())
-                st.toast("Restored. You can undo this.")
+        presses.doing(
+            "Restore the replaced content", bring_back, project, act.key, key=f"bring back {act.key}",
+            type="tertiary", icon=":material/undo:", said="Restored. You can undo this.",
+        )  # fmt: skip
 
 
 project = ui.project(STYLE)

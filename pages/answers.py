@@ -4,14 +4,18 @@ import streamlit as st
 
 from exam_workbench import answers, jobs
 from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
-from pages.parts.shared import ui, view_choice
+from pages.parts.shared import job_progress, ui, view_choice
 
-VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
-         "generate": "Generate and compare"}  # fmt: skip
+VIEWS = {
+    "table": ("Runs by depth", answer_tables.draw_grid),
+    "choice": ("Which evaluation chooses which system", answer_tables.draw_choices),
+    "correlation": ("Correlation", answer_tables.correlation),
+    "generate": ("Generate and compare", answer_job_forms.view),
+}
 
 project = ui.project()
 answer_settings.begin(project)
-answer_job_forms.progress(project)
+job_progress.watch_steps(project, "answers", "Generate and compare")
 if not answer_settings.generators(project):
     st.markdown(answer_settings.WHAT)
     if answers.lacking(project).answers:
@@ -26,12 +30,5 @@ if not answer_settings.generators(project):
     answer_job_forms.view(project, None)
     st.stop()
 found = answer_settings.look(project)
-view = view_choice.choose(list(VIEWS), VIEWS.__getitem__)
-if view == "table":
-    answer_tables.draw_grid(project, found)
-elif view == "choice":
-    answer_tables.draw_choices(project, found)
-elif view == "correlation":
-    answer_tables.correlation(project, found)
-else:
-    answer_job_forms.view(project, found)
+view = view_choice.choose(list(VIEWS), lambda name: VIEWS[name][0])
+VIEWS[view][1](project, found)

@@ -3,14 +3,14 @@
 import streamlit as st
 
 from exam_workbench.audit import audits
-from pages.parts.audit import audit_form, audit_reports, audit_state, graders, judging_desk
+from pages.parts.audit import audit_form, audit_reports, audit_state, judging_desk
 from pages.parts.shared import ui, view_choice
 
 VIEWS = {
     "Board": audit_state.draw,
     "Judge": judging_desk.draw,
     "Labels": audit_reports.draw_labels,
-    "Graders": graders.draw,
+    "Graders": audit_reports.draw_graders,
     "Roles": audit_reports.draw_roles,
     "Paper": audit_reports.draw_paper,
 }
@@ -19,7 +19,7 @@ PLAN = "Plan another audit"
 project = ui.project()
 known = audits(project)
 if not known:
-    audit_form.why()
+    st.container(key="why-audit").markdown(audit_form.WHY)
     audit_form.form(project, "audit")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):

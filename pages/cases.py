@@ -14,5 +14,5 @@ if not answer_settings.generators(project):
         "answers",
         code="no-answers",
     )
-cases_desk.arrive(project)
+cases_desk.here().come(project.name)
 cases_desk.draw(project, answer_settings.look(project).view)

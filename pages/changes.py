@@ -1,11 +1,12 @@
 """Changes: compare two states of labels, questions and leaderboards, with causes; or two snapshots of a live target."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, labels, review, types
+from exam_workbench import answers, bank, labels, review, types
 from exam_workbench.store import Project
 from pages.parts.review import change_views, flips
 from pages.parts.shared import address, html, policy_widgets, streamlit_bridge, ui
@@ -33,12 +34,11 @@ def defaults(project: Project) -> dict[str, labels.Policy]:
 
     If only one version exists, return it without and with overrides.
     """
-    policy = policy_widgets.chosen(project)
-    newest = bank.latest_version(project)
+    policy, newest = policy_widgets.chosen(project), bank.latest_version(project)
+    earlier = replace(policy, bank_version=newest - 1)
     if newest < 2:
-        plain = labels.Policy(**(policy.as_dict() | {"overrides": not labels.overrides(project)}))
-        return {"from": plain, "to": policy}
-    return {"from": labels.Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
+        earlier = replace(policy, overrides=not labels.overrides(project))
+    return {"from": earlier, "to": policy}
 
 
 def options(project: Project) -> dict[str, list[Any]]:
@@ -150,7 +150,8 @@ def come_back(project: Project) -> dict[str, str]:
     if said or not (back and address.arrived() and st.session_state.get(OF) == project.name):
         return {}
     kept: dict[str, str] = st.session_state.get(flips.KEPT, {})
-    address.read_as(**states, **kept)
+    # On the way to another screen, the browser records this screen with the other's address.
+    streamlit_bridge.make_readable(states | kept)
     return {**kept, "query": "", "passage": ""}
 
 
@@ -189,67 +190,47 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
     lower = sum((flip.after or 0) < (flip.before or 0) for flip in found.flips if None not in (flip.before, flip.after))
     shift = found.shift
     share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
-    with st.container(horizontal=True, gap="medium", key="sums"):
-        st.container(key="metric differing", width="content").metric(
-            "Changed labels", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages",
-            width="content",
-        )  # fmt: skip
-        st.metric(
-            "Higher / lower", f"{higher:,} / {lower:,}", help="New and removed labels are not counted",
-            width="content",
-        )  # fmt: skip
-        ranks = sum(system.rank_before != system.rank_after for system in found.systems)
-        st.metric(
-            "Systems with a changed rank",
-            "–" if found.no_board else f"{ranks} of {len(found.systems)}",
-            width="content",
-        )
-        if shift is not None and shift.before is not None and shift.after is not None:
-            difference = shift.after - shift.before
-            st.metric(
-                f"Spearman with {ui.plain(against or '')}",
-                f"{shift.before:.3f} → {shift.after:.3f}",
-                delta=f"{difference:+z.3f}" if abs(difference) >= 0.0005 else None,
-                delta_color="off",
-                width="content",
-            )
-        else:
-            st.metric("Spearman", "–", width="content")
-    lines = []
-    if shift is not None:
-        interval = ""
-        if shift.low is not None and shift.high is not None:
-            interval = f"95% interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
-        lines.append(f"{interval}{shift.says} {shift.queries.says}")
-    if found.no_board:
-        lines.append(found.no_board)
-    if found.before.min_rating != found.after.min_rating:
-        lines.append(f"The min rating changes no labels. Passages with changed relevance: {found.relevance:,}.")
-    st.container(key="about-change").caption(ui.plain(" ".join(lines)))
+    ranks = sum(system.rank_before != system.rank_after for system in found.systems)
+    moved = "–" if found.no_board else f"{ranks} of {len(found.systems)}"
+    correlation: ui.Fact = ("", "Spearman", "–", None)
+    interval = ""
+    if shift is not None and shift.before is not None and shift.after is not None:
+        change = ui.change(shift.before, shift.after)
+        title = f"Spearman with {ui.plain(against or '')}"
+        correlation = ("", title, f"{shift.before:.3f} → {shift.after:.3f}", None, change)
+    if shift is not None and shift.low is not None and shift.high is not None:
+        interval = f"95% interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
+    ui.metrics(
+        ("differing", "Changed labels", f"{len(found.flips):,}", f"{share} of {found.compared:,} pooled passages"),
+        ("", "Higher / lower", f"{higher:,} / {lower:,}", "New and removed labels are not counted"),
+        ("", "Systems with a changed rank", moved, None),
+        correlation,
+        key="sums",
+        width="content",
+    )
+    lines = [
+        "" if shift is None else f"{interval}{shift.says} {shift.queries.says}",
+        found.no_board or "",
+        f"The min rating changes no labels. Passages with changed relevance: {found.relevance:,}."
+        * (found.before.min_rating != found.after.min_rating),
+    ]
+    st.container(key="about-change").caption(ui.plain(" ".join(filter(None, lines))))
     if any(found.partial):
-        sides = zip(found.partial, SIDES.values(), strict=True)
-        counts = " and ".join(f"{count:,} {side.lower()}" for count, side in sides if count)
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="partial-labels", width="content").markdown(
-                f":material/info: Labels with missing ratings, which may still change: {counts}.",
-                width="content",
+        states = zip(found.partial, SIDES.values(), (found.before, found.after), strict=True)
+        lacking = {state.bank_version: f"{count:,} {side.lower()}" for count, side, state in states if count}
+        said = f":material/info: Labels with missing ratings, which may still change: {' and '.join(lacking.values())}."
+        if bank.latest_version(project) in lacking:
+            ui.note(said, "grading", "Grade ungraded pairs", "partial-labels")
+        else:
+            # The screen grades only for the newest version.
+            st.container(key="partial-labels").caption(said)
+            st.container(key="grade-older-version").caption(
+                f"To grade them, run `exam grade --bank-version {min(lacking)}`"
             )
-            lacking = {
-                state.bank_version
-                for state, count in zip((found.before, found.after), found.partial, strict=True)
-                if count
-            }
-            if bank.latest_version(project) in lacking:
-                ui.go("grading", "Grade ungraded pairs")
-            else:
-                # The screen grades only for the newest version.
-                st.container(key="grade-older-version", width="content").markdown(
-                    f"To grade them, run `exam grade --bank-version {min(lacking)}`", width="content"
-                )
 
 
 project = ui.project(STYLE)
-if frozen := change_views.offered(project):
+if len(frozen := answers.frozen_runs(project)) > 1:
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
     linked = "freezes" if old or "freeze-to" in st.query_params else "states"

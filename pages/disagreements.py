@@ -25,7 +25,7 @@ def chosen_policy(project: Project) -> labels.Policy | None:
 
 arrived = disagreements_address.arrive()
 # People edit questions after these cases, so judgments that are held out are not among them.
-project = for_tuning(ui.project())
+project = for_tuning(ui.project(further_lists.STYLE))
 policy = chosen_policy(project)
 known = parts.sides(project, policy)
 if len(known) < 2:

@@ -2,13 +2,13 @@
 
 from exam_workbench.exams import making_of, statistics
 from pages.parts.exams import exam_facts, exam_jobs, item_quality
-from pages.parts.shared import ui, view_choice
+from pages.parts.shared import job_progress, ui, view_choice
 
 VIEWS = {"items": "Items", "proposed": "Proposed", "filters": "Filters", "statistics": "Statistics"}
 
 project = ui.project()
 exam_jobs.offer_writing(project)
-exam_jobs.writing_progress(project)
+job_progress.watch(project, "items", exam_jobs.writing_ended)
 exam, items = exam_facts.opened(project, proposed=True)
 known = statistics(items, making_of(project, exam))
 exam_facts.summary(known)

@@ -57,19 +57,15 @@ def _rests_on(state: labels.Readiness, labelled: int) -> None:
     """Draw the basis of the labels in four numbers."""
     rated = state.graded + state.overridden
     share = f"{rated / state.needed:.1%}" if state.needed else "–"
-    with st.container(key="rest-on", horizontal=True):
-        st.container(key="metric labels", width="content").metric("Labels", f"{labelled:,}")
-        st.container(key="metric graded", width="content").metric(
-            "Pairs graded", share, help=f"{rated:,} of {state.needed:,}"
-        )
-        st.container(key="metric partial", width="content").metric(
-            "Partial labels", f"{state.partial_labels:,}", help="Some pairs of these labels are ungraded or failed."
-        )
-        st.container(key="metric unlabelled", width="content").metric(
-            "Passages without a label",
-            f"{state.unlabelled_passages:,}",
-            help="The file does not list these passages. They do not count as 0.",
-        )
+    unlisted = "The file does not list these passages. They do not count as 0."
+    partial = "Some pairs of these labels are ungraded or failed."
+    ui.metrics(
+        ("labels", "Labels", f"{labelled:,}", None),
+        ("graded", "Pairs graded", share, f"{rated:,} of {state.needed:,}"),
+        ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
+        ("unlabelled", "Passages without a label", f"{state.unlabelled_passages:,}", unlisted),
+        key="rest-on", width="content",
+    )  # fmt: skip
 
 
 def gate(state: labels.Readiness, ungraded: list[str]) -> None:
@@ -87,28 +83,29 @@ def gate(state: labels.Readiness, ungraded: list[str]) -> None:
         )
         ui.speaking(state.speaking_passages)
         return
-    lines = []
-    if state.stale_overrides:
-        lines.append(
-            f"Stale overrides: {state.stale_overrides:,}. Their questions were reworded. Confirm or withdraw each one."
-        )
-    if state.failed or state.ungraded:
-        lines.append(f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.")
-    if ungraded:
-        named = ui.plain(labels.queries_with_ungraded(ungraded))
-        lines.append(f"The file includes {named}. Grade them first: their labels may change.")
-    if state.without_text:
-        lines.append(
-            f"{text.how_many(state.without_text, 'pairs')} cannot be graded without the passage text. Import it"
-            " on Home."
-        )
-    if state.partial_labels:
-        lines.append(f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}.")
-    if state.unlabelled_passages:
-        lines.append(f"The file leaves out {text.how_many(state.unlabelled_passages, 'passages')} without any rating.")
-    lines += [counting] if counting else []
+    untexted, left_out = text.how_many(state.without_text, "pairs"), state.unlabelled_passages
+    notes = (
+        (
+            state.stale_overrides,
+            f"Stale overrides: {state.stale_overrides:,}. Their questions were reworded. Confirm or withdraw each one.",
+        ),
+        (
+            state.failed or state.ungraded,
+            f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.",
+        ),
+        (
+            ungraded,
+            f"The file includes {ui.plain(labels.queries_with_ungraded(ungraded))}. Grade them first: their labels may"
+            " change.",
+        ),
+        (state.without_text, f"{untexted} cannot be graded without the passage text. Import it on Home."),
+        (state.partial_labels, f"Partial labels (some pairs are ungraded or failed): {state.partial_labels:,}."),
+        (left_out, f"The file leaves out {text.how_many(left_out, 'passages')} without any rating."),
+        (counting, counting),
+    )
+    said = "\n".join(f"- {note}" for applies, note in notes if applies)
     with st.container(border=True):
-        st.container(key="incomplete").warning("\n".join(f"- {line}" for line in lines), icon=":material/warning:")
+        st.container(key="incomplete").warning(said, icon=":material/warning:")
         with st.container(horizontal=True):
             if state.stale_overrides:
                 ui.go("passages", "Check the overrides", overridden="true")

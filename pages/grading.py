@@ -1,9 +1,11 @@
 """Grading: choose a grader, test it on a pair and on judged passages, start a job, and repair failed pairs."""
 
+from functools import partial
+
 import streamlit as st
 
 from exam_workbench import grading
-from pages.parts.graders import grader_setup, grading_tables, sample, trial_form, trust
+from pages.parts.graders import grader_setup, grading_tables, trial_form, trust
 from pages.parts.shared import job_plan, job_progress, presses, ui
 
 project = ui.project()
@@ -18,17 +20,21 @@ if not running:
         st.header("2. Test it", anchor=False)
         with st.expander("Trial on one question", key="one question", expanded=new):
             st.caption("Results of a trial are not saved.")
-            pair = trial_form.choose_pair(project, trial_form.questions_of(project, chosen.grader), "trial")
+            questions = partial(grading.questions_to_try, project, chosen.grader.spec)
+            pair = trial_form.choose_pair(project, questions, "trial")
             if pair is not None:
                 trial_form.ask(project, chosen, pair, "trial")
         with st.expander("Trial on ten judged passages", key="ten passages", expanded=new):
-            sample.draw(project, chosen)
+            trial_form.try_sample(project, chosen)
     st.header("3. Plan and start", anchor=False)
     job_plan.pool(project)
     if chosen is not None:
         request = job_plan.plan(project, chosen.grader)
-        if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:", key="grade"):
-            job_plan.remember_and_start(project, chosen, request)
+        if request is not None:
+            presses.doing(
+                "Grade", job_plan.remember_and_start, project, chosen, request, type="primary",
+                icon=":material/play_arrow:", key="grade",
+            )  # fmt: skip
 grading_tables.failed_pairs(project, running)
 grading_tables.past_jobs(project)
 grading_tables.known_graders(project)

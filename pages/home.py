@@ -6,7 +6,7 @@ import streamlit as st
 
 from exam_workbench import bank, errors, exchange, labels, review
 from exam_workbench.store import Project
-from pages.parts.home import creation, file_imports, panels, project_names, tour
+from pages.parts.home import creation, file_imports, panels, tour
 from pages.parts.shared import policy_widgets, readiness, ui
 
 WHAT_THIS_IS = (
@@ -103,7 +103,7 @@ def qrels_download(project: Project) -> None:
 
 ui.begin(STYLE)
 st.markdown(WHAT_THIS_IS)
-project_names.undo()
+creation.undo_removal()
 try:
     project = ui.chosen_project()
 except errors.WorkbenchError as error:
@@ -129,7 +129,7 @@ else:
         # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
         with st.expander("Create another project", key="create another", on_change="rerun"):
             creation.creation()
-        project_names.settings(project)
+        creation.rename_or_remove(project)
     if project.allows("take everything out"):
         creation.safekeeping(project)
     # Last, so that the rest of the screen appears before a large set of grades is read.

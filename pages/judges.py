@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages.parts.answers import answer_job_forms, check_agreement
-from pages.parts.shared import ui
+from pages.parts.answers import check_agreement
+from pages.parts.shared import job_progress, ui
 
 project = ui.project()
 check_agreement.imports(project)
-answer_job_forms.progress(project)
+job_progress.watch_steps(project, "answers", "Generate and compare")
 known = check_agreement.truth(project)
 if known is None:
     check_agreement.missing(project)

@@ -1,7 +1,5 @@
 """Leaderboard: systems ordered by exam questions, compared with the official leaderboard, and their passages."""
 
-from typing import cast
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -10,7 +8,7 @@ from exam_workbench.records import boards
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
-from pages.parts.boards.coverage_views import by_budget, sample_sizes
+from pages.parts.boards.coverage_views import by_budget, sample_sizes, sealed
 from pages.parts.boards.leaderboard_table import Column, Named
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
@@ -24,7 +22,6 @@ from pages.parts.boards.leaderboard_views import (
     two_boards,
     two_systems,
 )
-from pages.parts.boards.sealed import sealed
 from pages.parts.graders import trust
 from pages.parts.shared import policy_widgets, readiness, ui, view_choice
 
@@ -170,10 +167,7 @@ with more:
         same = measure if measures.parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
-    ties = st.segmented_control(
-        "Ties", ["average", "random"], default="average", key="ties", required=True, bind="query-params",
-        help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
-    )  # fmt: skip
+    ties = policy_widgets.ties()
     test, differs_from = choose_test()
     choose_gold_run(project)
 screen = Screen(
@@ -181,7 +175,7 @@ screen = Screen(
     policy,
     measure,
     None if against is None else (against, official_measure),
-    cast(measures.Ties, ties),
+    ties,
     queries,
     test,
 )

@@ -1,7 +1,7 @@
 """Meta-evaluation: agreement of every grader, min rating and measure with the official leaderboard."""
 
 import time
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 
@@ -53,8 +53,7 @@ def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
 
 def several(label: str, options: list[str], key: str, everything: str, **more: Any) -> list[str]:
     """Draw a multiple choice that is kept in the URL and return it; an empty choice means `everything`."""
-    picked: list[str] = st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
-    return picked
+    return st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
 
 
 @st.fragment
@@ -108,13 +107,7 @@ with more:
         format_func=study.TITLES.__getitem__, key="coefficients", bind="query-params",
     )  # fmt: skip
     queries = policy_widgets.queries()
-    ties = cast(
-        Ties,
-        st.segmented_control(
-            "Ties", ["average", "random"], default="average", key="ties", required=True, bind="query-params",
-            help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
-        ),
-    )  # fmt: skip
+    ties = policy_widgets.ties()
     rules = several("Label rules", list(policy_widgets.LABEL_RULES), "label-rules", "Best rating",
                     format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
     numbers = several("Bank versions", [str(v.version) for v in bank.versions(project)], "versions", "Newest")

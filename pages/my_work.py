@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from functools import partial
 
 import streamlit as st
 
@@ -70,10 +71,9 @@ def offer(project: Project, one: Double, name: str, text: str) -> None:
             "An organizer asks you to judge this." if asked else f"Assessors still needed: {one.free} of {one.wanted}."
         )
         st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
-        for label, key, act in (("Claim", "claim", claim_double), ("Decline", "decline", decline_double)):
-            if presses.button(label, key=f"{key} {one.key}", type="tertiary"):
-                with ui.errors(rerun=True):
-                    act(project, one.query_id, name, number=one.key)
+        for label, act in (("Claim", claim_double), ("Decline", decline_double)):
+            mine = partial(act, number=one.key)
+            presses.doing(label, mine, project, one.query_id, key=f"{label.lower()} {one.key}", type="tertiary")
 
 
 def due(one: review.Work) -> str:
@@ -95,8 +95,7 @@ def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
         about = "Enter your name first." if not name else None
         done = presses.checkbox("Done", one.done, f"done {one.query_id}", disabled=not name, help=about)
         if done is not None:
-            with ui.errors(rerun=True):
-                mark_done(project, one.query_id, done, name)
+            presses.do(mark_done, project, one.query_id, done)
         with st.container(key=f"query-{one.query_id}"):
             title = f"**{ui.plain(ui.shortened(one.text, ui.LISTED))}**"
             step = one.next

@@ -12,7 +12,6 @@ from exam_workbench.store import Project
 from pages.parts.review import (
     citation_desk,
     judging,
-    passage_list,
     passage_panel as beside,
     rating_overrides as desk_parts,
 )
@@ -190,7 +189,7 @@ def find(
         st.session_state["passages page"] = (wanted, place), turned
     about, page = st.session_state.get("passages page", (None, None))
     return review.search(
-        project, policy, wanted, passage_list.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
+        project, policy, wanted, beside.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
     )
 
 
@@ -230,7 +229,7 @@ def desk(project: Project, policy: labels.Policy | None, shown: list[str], wante
 
 def _desk(project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters) -> None:
     turned = None
-    for act in passage_list.acts().each():
+    for act in beside.acts().each():
         if act["do"] == "open":
             desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
         else:
@@ -244,7 +243,7 @@ def _desk(project: Project, policy: labels.Policy | None, shown: list[str], want
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
-            passage_list.passage_list(project, found, wanted.query_id, wanted.source, place, graded)
+            beside.passage_list(project, found, wanted.query_id, wanted.source, place, graded)
         if place is not None and place[1] is not None:
             _passage(project, policy, shown, (place[0], place[1]))
     # Only now: if the run ends earlier, the next one opens the query.

@@ -1,13 +1,13 @@
 """People: roles, the queries of assessors with due dates, and agreement between people."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 
 from exam_workbench import errors, review
 from exam_workbench.records import change_member, queries_of, remove_member, set_member, undo_member
-from exam_workbench.store import ABOUT_ROLES, ROLES, Member, Project, Role
+from exam_workbench.store import ABOUT_ROLES, ROLES, Member, Project
 from pages.parts.people import assignments
 from pages.parts.shared import login, presses, ui
 
@@ -63,7 +63,7 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         key = f"role {stamp}"
         st.selectbox(
             "Role", ROLES, ROLES.index(one.role), key=key, width=150, on_change=changed, args=(key,),
-            kwargs={"role": lambda role: cast(Role, role)},
+            kwargs={"role": str},
         )  # fmt: skip
         if one.role == "assessor":
             key = f"queries {stamp}"
@@ -117,7 +117,6 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
-presses.tell()
 if found := review.shares(project):
     st.header("Progress of assessors", anchor=False)
     assignments.due_days(project, texts, found)

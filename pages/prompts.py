@@ -113,19 +113,17 @@ def _begin(opened: str, prompt: graders.Prompt) -> None:
 
 def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt) -> None:
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
-    if prompt.name in graders.built_in():
+    fixed = prompt.name in graders.built_in()
+    with st.container(horizontal=True):
+        if not fixed and presses.button("Edit", icon=":material/edit:", key="edit prompt"):
+            _begin(prompt.name, prompt)
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
             _begin(prompt.name, grader_setup.draft_of(prompt, library))
+    if fixed:
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
             "with a different name, which makes a new grader."
         )
-    else:
-        with st.container(horizontal=True):
-            if presses.button("Edit", icon=":material/edit:", key="edit prompt"):
-                _begin(prompt.name, prompt)
-            if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-                _begin(prompt.name, grader_setup.draft_of(prompt, library))
 
 
 def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
@@ -140,15 +138,8 @@ def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
     # The widget forgets its text after a visit to another screen.
     st.session_state[held] = text
     drafted = None
-    try:
+    with ui.errors():
         drafted = graders.read_prompt(text, "Prompt")
-    except errors.FileError as error:
-        shown = st.container(key=f"error {error.code} 0")
-        shown.error("The prompt is not valid:", icon=":material/error:")
-        for problem in error.problems:
-            place = f"Line {problem.line}: " if problem.line else ""
-            shown.text(f"{place}{problem.reason}.")
-        st.caption(ui.plain(error.hint))
     if drafted is not None and drafted.name in graders.built_in():
         st.container(key="error built-in-prompt 0").error(
             f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"

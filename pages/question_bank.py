@@ -7,8 +7,8 @@ import streamlit as st
 from exam_workbench import bank, text
 from exam_workbench.records import for_tuning
 from exam_workbench.store import Project
-from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows, repair
-from pages.parts.shared import address, people_here, pick_list, policy_widgets, streamlit_bridge, ui
+from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
+from pages.parts.shared import actions, address, people_here, policy_widgets, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
@@ -32,23 +32,17 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
     linear-gradient(transparent, var(--ew-line)) bottom / 100% 1em no-repeat; }
 .what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; } .what-is-asked[open] span { display: none; }
-.reach.reach { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 0 0.7rem; margin: 0; padding: 0;
-  font-variant-numeric: tabular-nums; }
-.reach > div { min-width: 0; } .reach.reach :is(dt, dd) { margin: 0; padding: 0; line-height: 1.35; }
-.reach dt { color: var(--ew-dim); font-size: 0.8rem; overflow: hidden;
-  text-overflow: ellipsis; white-space: nowrap; }
-.reach b { font-size: 1.1rem; } .reach small { color: var(--ew-dim); font-size: 0.82rem; }
-.reach .moved, .reach .moved small { color: var(--ew-flipped); }
 /* One line a flip: the whole passage is a click away. */
 [class*="st-key-flips-"] { gap: 0; } [class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
 [class*="st-key-flips-"] button :is(div, span) { min-width: 0; }
 [class*="st-key-flips-"] button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.slope { width: 100%; max-width: 26rem; }
-.moves { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
+.moves { max-height: 16rem; overflow-y: auto; }
+.moves table { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
 .moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;
   font-variant-numeric: tabular-nums; }
 .moves :is(th, td):first-child { text-align: left; width: auto; overflow-wrap: anywhere; }
-.moves th { color: var(--ew-dim); font-weight: 400; } .moves .moved { color: var(--ew-flipped); font-weight: 600; }
+.moves th { color: var(--ew-dim); font-weight: 400; }
+.moves .moved td:last-child { color: var(--ew-flipped); font-weight: 600; }
 @media (max-width: 1150px) {
   .st-key-bank-columns > div > ${horizontalBlock} { flex-wrap: wrap; }
   .st-key-bank-columns > div > ${horizontalBlock} > :nth-child(1) { flex: 1 1 100%; }
@@ -67,10 +61,11 @@ def opened(project: Project, found: list[bank.QueryOverview]) -> int:
     here = editing_window.window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
-    if chosen := pick_list.picked(QUERIES) or here.query:
+    picked = actions.asked_of(QUERIES).acts
+    if chosen := picked[-1]["choice"] if picked else here.query:
         st.query_params["query"] = chosen
         st.query_params.pop("subtopic", None)
-        pick_list.take(QUERIES)
+        picked.clear()
         here.query = ""
     named = st.query_params.get("query")
     wanted = named or st.session_state.get("last query")
@@ -93,20 +88,20 @@ def opened(project: Project, found: list[bank.QueryOverview]) -> int:
 def query_list(project: Project, found: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
     """Draw the queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
-    unsaved = pick_list.Mark("changed", "✎", "has unsaved changes")
-    idle = pick_list.Mark("alert", "▲", "no active questions, so nothing can be graded")
-    picks = [
-        pick_list.Pick(
-            query.query_id,
-            ui.shortened(query.text, ui.LISTED),
-            "?" + urlencode({"project": project.name, "query": query.query_id}),
-            f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
+    unsaved = {"kind": "changed", "sign": "✎", "says": "has unsaved changes"}
+    idle = {"kind": "alert", "sign": "▲", "says": "no active questions, so nothing can be graded"}
+    rows = [
+        {
+            "id": query.query_id,
+            "text": ui.shortened(query.text, ui.LISTED),
+            "href": "?" + urlencode({"project": project.name, "query": query.query_id}),
+            "about": f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
             # A query without pooled passages needs no questions, such as a topic without judgments.
-            (unsaved,) * (query.query_id in edited) + (idle,) * (query.pooled > 0 and not query.active),
-        )
+            "marks": [unsaved] * (query.query_id in edited) + [idle] * (query.pooled > 0 and not query.active),
+        }
         for query in found
     ]
-    pick_list.draw(QUERIES, "Queries", "Find a query", "No matching queries.", picks, chosen.query_id)
+    actions.asked_of(QUERIES).draw("picks", {"rows": rows, "chosen": chosen.query_id})
 
 
 # Judgments that are held out are not read here, so that people cannot tune the questions to them.
@@ -140,4 +135,4 @@ with middle:
         diagnosis = bank_panels.diagnosis(project, query.query_id, view.policy, view.against)
     question_rows.editor(project, query, diagnosis, place, whole)
     bank_panels.more(project, query, diagnosis, view.policy if view else None)
-    repair.draw(project, query.query_id, view.policy if view else None)
+    bank_panels.repair_form(project, query.query_id, view.policy if view else None)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from exam_workbench.exams import exam_board, responses, statistics
 from pages.parts.exams import exam_facts, exam_jobs, exam_views
-from pages.parts.shared import ui, view_choice
+from pages.parts.shared import job_progress, ui, view_choice
 
 VIEWS = {
     "board": ("Leaderboard", exam_views.board),
@@ -19,7 +19,7 @@ exam, items = exam_facts.opened(project)
 with st.container(horizontal=True, vertical_alignment="center"):
     exam_jobs.offer_adding(project, exam)
     exam_jobs.offer_sitting(project, exam)
-exam_jobs.sitting_progress(project)
+job_progress.watch_steps(project, "exams", "Run the exam")
 found = responses(project, query_id=exam)
 if not found.students:
     ui.empty(

@@ -60,10 +60,6 @@ def do(app: AppTest, what: str, key: str = "answer-cases", **more: Any) -> AppTe
     return tell(app, key, "acts", [{"id": next(_numbers), "do": what, **more}])
 
 
-def html(app: AppTest) -> str:
-    return "".join(str(element.proto.body) for element in app.get("html"))
-
-
 def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Project) -> None:
     for screen in "answers", "cases":
         assert shows(visit(screen), "lacking")
@@ -113,12 +109,13 @@ def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> No
 
 def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
-    words = html(app)
+    words = app.dataframe[0].value["Evaluation"].tolist()
     tables = choice_tables(evaluate(shared, View(ks=(2,), judge="contains")), 2)
     for choice in choosing(tables, "common").choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
-    assert "<th>one</th><td>2</td>" in html(visit("answers", view="Correlation"))
+    correlations = visit("answers", view="Correlation").dataframe[0].value
+    assert correlations[["Run", "k"]].values.tolist()[0] == ["one", 2]
 
 
 def test_cases_come_with_their_texts_and_the_next_one_is_there_already(shared: Project) -> None:
@@ -187,8 +184,8 @@ def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:
 
 def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
     app = visit("judges")
-    words = html(app)
-    assert "Exact match" in words and "Token F1" in words and "0.40" in words
+    rows = app.dataframe[0].value.set_index("Answer check")
+    assert {"Exact match", "Token F1"} <= set(rows.index) and 0.4 in rows["Best threshold"].round(2).tolist()
     assert numbers(note(app, "verdicts-held"))[:2] == [3, 67]
     assert len(charts(app)) == 1
     app = sound(named(app.slider, "limit").set_value(0.0).run())

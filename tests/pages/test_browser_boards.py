@@ -51,6 +51,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == sorted(names)
     # An unknown column in a link is ignored.
     visit(page, f"{server.address}/leaderboard?project=boards&sorted=length")
+    expect(rows).to_have_count(len(RUNS))
     assert rows.evaluate_all("rows => rows.map(row => row.dataset.run)") == names
     page.locator("thead th.run button").click()
     page.locator("thead th.rank button").click()

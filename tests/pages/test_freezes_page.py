@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from exam_workbench.records import add_passages, add_queries, begin_freeze, end_freeze
 from exam_workbench.store import Project
@@ -13,7 +14,6 @@ from exam_workbench.types import Passage, Query
 from tests.answers.made import put_run
 from tests.made.projects import judge
 from tests.made.screens import looking_at, metric, named, served, shared, shows, visit
-from tests.pages.test_answers_page import html
 
 OLD_NAME = "Two freezes of a target"
 """What the address called this view once."""
@@ -38,6 +38,10 @@ def put(project: Project) -> None:
         key = begin_freeze(project, name, "http://search/", "the same", "ann")
         with project.transaction() as cursor:
             end_freeze(cursor, key, None, 3, failed)
+
+
+def html(app: AppTest) -> str:
+    return "".join(str(element.proto.body) for element in app.get("html"))
 
 
 @pytest.fixture(scope="module")

@@ -479,7 +479,7 @@ class TestJobs:
             while not started(asked).progress.total:
                 server.go_on.wait(0.01)
             app = visit("question_bank")
-            assert not keyed(app.button, "cancel trial")
+            assert not keyed(app.button, "cancel job")
             assert "grading" in links(app)
             assert numbers("".join(bar.proto.text for bar in visit("leaderboard").get("progress"))) == [0, PAIRS]
             server.go_on.set()

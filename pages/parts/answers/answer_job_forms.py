@@ -1,16 +1,16 @@
 """Forms that start jobs for answers and comparisons: model, passages, and estimated cost."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from exam_workbench import answers, bank, graders, grading, jobs, text
+from exam_workbench import answers, graders, jobs, text
 from exam_workbench.records import AnswerModel, answer_models, run_names
 from exam_workbench.store import Project
 from pages.parts.answers import answer_settings
-from pages.parts.shared import job_plan, job_progress, model_place, presses, ui
+from pages.parts.shared import job_plan, model_place, presses, ui
 
 RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
 KINDS = {
@@ -99,14 +99,13 @@ def _generate(project: Project) -> None:
     if planned.failed and st.checkbox(f"Retry {text.how_many(planned.failed, 'failed answers')}", key="answers again"):
         caps = jobs.Extent(retry_failed=True)
         planned = answers.plan_answers(project, ready, wanted, caps)
-    facts = st.columns(4)
-    facts[0].container(key="metric needed").metric(
-        "Answers needed", f"{planned.needed:,}",
-        help=f"Answers from gold passages are included. Equal contexts need one answer ({planned.shared:,} repeats).",
-    )  # fmt: skip
-    facts[1].metric("Already answered", f"{planned.known:,}")
-    facts[2].metric("Failed", f"{planned.failed:,}", help="Calls without a usable answer.")
-    facts[3].container(key="metric to generate").metric("To generate", f"{len(planned.to_ask):,}")
+    repeats = f"Equal contexts need one answer ({planned.shared:,} repeats)."
+    ui.metrics(
+        ("needed", "Answers needed", f"{planned.needed:,}", f"Answers from gold passages are included. {repeats}"),
+        ("", "Already answered", f"{planned.known:,}", None),
+        ("", "Failed", f"{planned.failed:,}", "Calls without a usable answer."),
+        ("to generate", "To generate", f"{len(planned.to_ask):,}", None),
+    )
     left_out = [(planned.skipped, "the run has no passage"), (planned.without_text, "no passage has a text")]
     for number, why in left_out:
         if number:
@@ -115,13 +114,13 @@ def _generate(project: Project) -> None:
         st.container(key="all-answered").success("All requested answers exist.", icon=":material/check:")
         return
     if ready.asks:
-        tag(answers.answers_price(project, ready, planned), ready.model.model)
-        caps = budget(project, ready.model, caps, "answers")
+        job_plan.show_tag(answers.answers_price(project, ready, planned), ready.model.model, " of answers")
+        caps = _limits(project, ready.model, caps, "answers")
     else:
         st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
-    if presses.button("Generate answers", type="primary", icon=":material/play_arrow:", key="answers begin"):
-        answers.start_answering(project, ready, wanted, ui.author(), caps)
-        st.rerun()
+    start = partial(answers.start_answering, caps=caps)
+    presses.doing("Generate answers", start, project, ready, wanted, type="primary", icon=":material/play_arrow:",
+                  key="answers begin")  # fmt: skip
 
 
 def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
@@ -137,7 +136,7 @@ def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
             " draw conclusions."
         )
         return answers.make_generator(project, answers.GeneratorPlan(rule=RULE))
-    settings = model(kind, "generator")
+    settings = model_place.choose(kind, "generator", default="" if kind == EXTRACTIVE else graders.LOCAL_MODEL)
     if _unnamed(kind, settings):
         return None
     if kind == EXTRACTIVE:
@@ -156,16 +155,6 @@ def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
     return answers.make_generator(
         project, answers.GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order)
     )
-
-
-def model(kind: str, key: str) -> dict[str, Any]:
-    """Draw and return the settings of a model on this computer or at an endpoint."""
-    if kind == ENDPOINT:
-        place, endpoint = model_place.choose_endpoint({}, key)
-        return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, f"{key} model")}
-    default = "" if kind == EXTRACTIVE else graders.LOCAL_MODEL
-    found: dict[str, Any] = {"model": model_place.choose_local("", default, f"{key} local")}
-    return found if kind == EXTRACTIVE else {"back_end": "transformers", **found}
 
 
 def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
@@ -203,11 +192,11 @@ def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
         st.success("All these answers are compared.", icon=":material/check:")
         return
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
-    tag(answers.comparing_price(project, ready, wanted), ready.model.model)
-    caps = budget(project, ready.model, caps, key)
-    if presses.button("Compare answers", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
-        answers.start_comparing(project, ready, pairs, ui.author(), caps)
-        st.rerun()
+    job_plan.show_tag(answers.comparing_price(project, ready, wanted), ready.model.model, f" of {key}")
+    caps = _limits(project, ready.model, caps, key)
+    start = partial(answers.start_comparing, caps=caps)
+    presses.doing("Compare answers", start, project, ready, pairs, type="primary", icon=":material/play_arrow:",
+                  key=f"{key} begin")  # fmt: skip
 
 
 def _judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:
@@ -216,7 +205,7 @@ def _judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJ
         name = kind.removeprefix(AGAIN)
         return answers.judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
     says = beside.selectbox("Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
-    settings = model(kind, key)
+    settings = model_place.choose(kind, key)
     return None if _unnamed(kind, settings) else answers.make_judge(project, answers.JudgePlan(str(says), settings))
 
 
@@ -228,42 +217,5 @@ def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
     return True
 
 
-def tag(found: grading.PriceTag, name: str) -> None:
-    """Draw the calls, tokens and cost that a job needs."""
-    about = "" if found.counted else "≈ "
-    columns = st.columns(4)
-    columns[0].metric("Calls", f"{found.calls:,}", help="Calls to the model, without retries.")
-    columns[1].metric(
-        "Input tokens", f"{about}{job_plan.count(found.input_tokens)}", help="Estimated from a sample of the prompts."
-    )
-    columns[2].metric("Output tokens", f"≈ {job_plan.count(found.output_tokens)}")
-    columns[3].metric(
-        "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
-        help="In the currency of the price table." if found.cost is not None
-        else f"No price for {ui.plain(name)}. Set a price on the Grading screen.",
-    )  # fmt: skip
-
-
-def budget(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
-    """Draw and return the limits of a job that asks a model, including how long it waits for an endpoint."""
-    columns = st.columns(4)
-    calls = columns[0].number_input("Call limit", 1, None, None, key=f"{key} calls", placeholder="No limit")
-    priced = model.model in bank.prices(project)
-    money = columns[1].number_input(
-        "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", disabled=not priced,
-        help=None if priced else "Set a price for the model on the Grading screen first.",
-    )  # fmt: skip
-    flying = columns[2].number_input("Parallel calls", 1, 1024, caps.concurrency, key=f"{key} flying")
-    patience = caps.patience
-    if model.parameters.get("at") == "openai":
-        with columns[3]:
-            patience = job_plan.choose_patience(f"{key} patience", patience)
-    return replace(
-        caps, max_calls=None if calls is None else int(calls), max_cost=money if priced else None,
-        concurrency=int(flying), patience=patience,
-    )  # fmt: skip
-
-
-def progress(project: Project) -> None:
-    """Draw the running job, or the result of the last job of this server."""
-    job_progress.watch_steps(project, "answers", "Generate and compare")
+def _limits(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
+    return job_plan.limits(project, caps, key, model.model, model.parameters.get("at") == "openai")

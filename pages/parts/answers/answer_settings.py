@@ -3,7 +3,8 @@
 The address holds those that differ from the defaults. They are kept while the person visits other screens.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -71,8 +72,7 @@ def look(project: Project) -> Evaluation:
         GradingError: the encoder cannot be loaded.
     """
     known = generators(project)
-    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
-    anew = address.places(KEY).come(project.name, given)
+    anew = _places().come(project.name)
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         with st.popover(
@@ -82,7 +82,7 @@ def look(project: Project) -> Evaluation:
             key="change answers",
         ):
             view, said = _choices(project, known, anew)
-    address.places(KEY).go(said, NAMES)
+    _places().go(**said)
     with st.spinner("Comparing answers", show_time=False):
         found = evaluate(project, view)
     words.markdown(f":material/tune: {_in_words(found)}")
@@ -91,22 +91,26 @@ def look(project: Project) -> Evaluation:
 
 def chosen() -> dict[str, str]:
     """Return the settings as address parameters, for links between the screens."""
-    return dict(address.places(KEY).now)
+    return dict(_places().now)
+
+
+def _places() -> address.Places:
+    return address.places(KEY, NAMES)
 
 
 def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
-    kept = address.places(KEY).now
+    kept = chosen()
 
-    def take(name: str, default: Any, read: Callable[[str], Any]) -> str:
+    def take(name: str, default: Any, read: Callable[[str], Any] = str, options: Collection[str] = ()) -> str:
         key = f"answers {name}"
         if anew or key not in st.session_state:
             st.session_state[key] = default
-            if name in kept:
-                try:
-                    st.session_state[key] = read(kept[name])
-                except ValueError:
-                    st.session_state[key] = default
+            with suppress(ValueError):
+                st.session_state[key] = read(kept[name]) if name in kept else default
+        # The options may have changed since the last run.
+        if options and st.session_state[key] not in options:
+            st.session_state[key] = default
         return key
 
     def several(name: str, default: list[Any], options: Sequence[Any]) -> str:
@@ -117,16 +121,11 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
         return key
 
     names = [one.name for one in known]
-    key = take("generator", names[0], str)
-    if st.session_state[key] not in names:
-        st.session_state[key] = names[0]
-    generator = str(st.selectbox("Generator", names, key=key))
+    generator = str(st.selectbox("Generator", names, key=take("generator", names[0], options=names)))
     asked_runs, asked_ks = asked_for(project, next(one for one in known if one.name == generator))
 
     usual = usual_judge(project)
-    key = take("judge", usual, str)
-    if st.session_state[key] not in JUDGES:
-        st.session_state[key] = usual
+    key = take("judge", usual, options=JUDGES)
     judge = str(st.selectbox("Answer check", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
                              help="Decides whether two answers match."))  # fmt: skip
     told = JUDGES[judge]
@@ -134,9 +133,7 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
     if told.needs == "model":
         models = [one.name for one in answer_models(project, "judge") if one.parameters.get("judge") == judge][::-1]
         if models:
-            key = take("asked", models[0], str)
-            if st.session_state[key] not in models:
-                st.session_state[key] = models[0]
+            key = take("asked", models[0], options=models)
             model = str(st.selectbox("Model of the answer check", models, key=key))
     threshold = None
     if told.graded:

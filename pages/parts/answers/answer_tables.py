@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from exam_workbench import answers, errors, measures, study, text
+from exam_workbench import answers, measures, study, text
 from exam_workbench.answers import (
     Evaluation,
     Line,
@@ -19,7 +19,7 @@ from exam_workbench.answers import (
     reteval_tsv,
     row_values,
 )
-from exam_workbench.measures.answers import QueryCorrelation, Scored
+from exam_workbench.measures.answers import Scored
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from pages.parts.answers import cases_desk
@@ -190,36 +190,12 @@ def _why(line: Line, measure: str) -> str:
     return "Result from an assessor." if measure == "GPT-Eval" and line.by_person else ""
 
 
-RUNS, FEW_RUNS = 5, 3
-"""Number of runs with a column of their own, the most often chosen ones, in a wide and in a narrow window."""
 MOST_NAMED = 3
 """Largest number of tied runs that are named."""
 REFERENCE = "LLM-retEval"
 
-STYLE = """
-.ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.ew-choice :is(th, td) { padding: 0.25rem 0.5rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
-.ew-choice :is(th, td) { overflow-wrap: normal; }
-.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
- max-width: 16rem; }
-.ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
-.ew-choice thead th.run { min-width: 9ch; }
-.ew-choice :is(th.run, .words) { overflow-wrap: anywhere; }
-.ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
-.ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
-.ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
-.ew-scrolls { overflow-x: auto; container-type: inline-size; }
-@container (max-width: 46rem) {
-  .ew-choice { font-size: 0.87rem; }
-  .ew-choice :is(th, td) { padding: 0.2rem 0.3rem; }
-  .ew-choice :is(th, td):is(:first-child, .words) { min-width: 5rem; }
-  .ew-choice thead th.run { min-width: 7ch; }
-  .ew-choice .less, .ew-left.wide { display: none; }
-  .ew-choice .beside { white-space: normal; } }
-@container (min-width: 46rem) { .ew-left.narrow { display: none; } }
-"""
 
-
+@ui.errors()
 def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
     if len(evaluation.view.runs or ()) < 2:
@@ -249,15 +225,11 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     asked = {name: offered[name] for name in wanted if name in offered}
     tables = answers.choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
     key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
-    try:
-        compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
-    except errors.WorkbenchError as error:
-        ui.show_error(error)
-        return
+    compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
     for error in compared.left_out.values():
         ui.show_error(error)
     found = compared.found
-    st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
+    _choices(found, f"{REFERENCE}@{k}")
     st.container(key="compared-over").caption(
         f"Based on {text.how_many(found.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
         " often a run ranks first in 1,000 resamples of the queries.",
@@ -279,67 +251,50 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
             )
 
 
-def _html(found: measures.Choosing, reference: str) -> str:
+def _choices(found: measures.Choosing, reference: str) -> None:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
-    runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
     short = short_names(found.runs)
-    heads = "".join(
-        f'<th class="run{" less" if at >= FEW_RUNS else ""}" title="{html.visible(run)}">'
-        f"{html.visible(short[run])}</th>"
-        for at, run in enumerate(runs)
-    )
-    rows = "".join(_row(found, choice, runs, short, reference) for choice in found.choices)
-    more = "".join(
-        f'<p class="ew-left {room}">and {text.how_many(left, "more runs")}, chosen less often</p>'
-        for room, shown in (("wide", RUNS), ("narrow", FEW_RUNS))
-        if (left := len(found.runs) - shown) > 0
-    )
-    return (
-        '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Choices"><table class="ew-choice"><thead><tr>'
-        f'<th>Evaluation</th><th class="words">Chosen run</th><th>Mean</th>{heads}<th>τ</th><th>Same choice</th>'
-        f"<th>Cost</th></tr></thead><tbody>{rows}</tbody></table>{more}</div>"
-    )
-
-
-def _row(
-    found: measures.Choosing, choice: measures.Choice, runs: list[str], short: Mapping[str, str], reference: str
-) -> str:
-    mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
-    said = ui.number(mean) + ("" if error is None else f' <span class="beside">±&nbsp;{error:.3f}</span>')
-    cells = "".join(
-        f'<td class="chance{" less" if at >= FEW_RUNS else ""}" style="--share: {choice.chance.get(run, 0.0):.2f}">'
-        f"{choice.chance.get(run, 0.0):.0%}</td>"
-        for at, run in enumerate(runs)
-    )
-    pair = next((one for one in found.pairings if (one.one, one.other) == (choice.evaluation, reference)), None)
-    beside = (
-        "<td></td><td></td><td></td>"
-        if pair is None
-        else f"<td>{interval(pair.kendall)}</td><td>{pair.same_chance:.0%}</td><td>{interval(pair.loss)}</td>"
-    )
-    return (
-        f"<tr><th>{html.visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen, short)}</td>"
-        f"<td>{said}</td>{cells}{beside}</tr>"
+    first = {f"{short[run]} first": run for run in sorted(found.runs, key=lambda run: -most[run])}
+    pairs = {one.one: one for one in found.pairings if one.other == reference}
+    paired = [pairs.get(choice.evaluation) for choice in found.choices]
+    scores = [choice.scores[choice.chosen[0]] if choice.chosen else (None, None) for choice in found.choices]
+    st.dataframe(
+        {
+            "Evaluation": [choice.evaluation for choice in found.choices],
+            "Chosen run": [_chosen(choice.chosen, short) for choice in found.choices],
+            "Mean": [score[0] for score in scores],
+            "±": [score[1] for score in scores],
+            "τ": [interval(pair.kendall) if pair else None for pair in paired],
+            "Same choice": [pair.same_chance if pair else None for pair in paired],
+            "Cost": [interval(pair.loss) if pair else None for pair in paired],
+            **{title: [round(one.chance.get(run, 0.0), 2) for one in found.choices] for title, run in first.items()},
+        },
+        hide_index=True,
+        placeholder="–",
+        column_config={
+            "Mean": st.column_config.NumberColumn(format="%.3f"),
+            "±": st.column_config.NumberColumn(format="%.3f", help="Standard error"),
+            "Same choice": st.column_config.NumberColumn(format="percent"),
+            **{
+                title: st.column_config.ProgressColumn(format="percent", help=ui.plain(run))
+                for title, run in first.items()
+            },
+        },
     )
 
 
 def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
-    """Return the chosen run as HTML, or the number of runs if many tie; the tooltip has the full names."""
-    whole = html.visible(" = ".join(runs))
-    if len(runs) <= MOST_NAMED:
-        return f'<span title="{whole}">{html.visible(" = ".join(short[run] for run in runs))}</span>'
-    return f'<span class="dim" title="{whole}">{len(runs)} runs with equal scores</span>'
+    """Return the chosen run, or the number of runs if many tie."""
+    if len(runs) > MOST_NAMED:
+        return f"{len(runs)} runs with equal scores"
+    return " = ".join(short[run] for run in runs)
 
 
 def interval(one: measures.Interval) -> str:
-    """Return a number with its interval as HTML; if it is undefined, a dash with the reason."""
+    """Return a number with its interval as text; a dash if it is undefined."""
     if one.value is None:
-        return f'<span class="dim" title="{html.visible(one.undefined or "")}">–</span>'
-    bounds = (
-        ""
-        if one.low is None or one.high is None
-        else f' <span class="beside">{one.low:z.2f} to&nbsp;{one.high:z.2f}</span>'
-    )
+        return "–"
+    bounds = "" if one.low is None or one.high is None else f" [{one.low:z.2f}, {one.high:z.2f}]"
     return f"{one.value:z.2f}{bounds}"
 
 
@@ -353,15 +308,17 @@ def correlation(project: Project, evaluation: answers.Evaluation) -> None:
     chosen: answers.Refined = "proposed" if picked == "proposed" else "confirmed"
     key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
     found = project.cached(key, lambda: answers.correlations(project, evaluation, chosen))
-    rows = "".join(
-        f"<tr><th>{html.visible(one.run)}</th><td>{one.k}</td>{_rho(one.every)}{_rho(one.refined)}"
-        f"<td>{one.refined.removed:,}</td></tr>"
-        for one in found
-    )
-    st.html(
-        f'<style>{STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Correlations">'
-        '<table class="ew-choice"><thead><tr><th>Run</th><th>k</th><th>ρ, all</th><th>Queries</th>'
-        f"<th>ρ, refined</th><th>Queries</th><th>Left out</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    st.dataframe(
+        {
+            "Run": [one.run for one in found],
+            "k": [one.k for one in found],
+            "ρ, all": [interval(one.every.spearman) for one in found],
+            "Queries": [one.every.queries for one in found],
+            "ρ, refined": [interval(one.refined.spearman) for one in found],
+            "Queries, refined": [one.refined.queries for one in found],
+            "Left out": [one.refined.removed for one in found],
+        },
+        hide_index=True,
     )
     for why in dict.fromkeys(one.every.spearman.undefined for one in found if one.every.spearman.undefined):
         st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
@@ -371,7 +328,3 @@ def correlation(project: Project, evaluation: answers.Evaluation) -> None:
         + (" No assessor has confirmed the proposed cases." if chosen == "proposed" else ""),
         help="For results of 0 and 1, ρ equals φ. Recall is wrong in cases A, B and C.",
     )
-
-
-def _rho(one: QueryCorrelation) -> str:
-    return f"<td>{interval(one.spearman)}</td><td>{one.queries:,}</td>"

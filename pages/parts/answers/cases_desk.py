@@ -36,25 +36,9 @@ PASSAGES = 12
 """Largest number of shown gold passages."""
 
 
-def arrive(project: Project) -> None:
-    """Apply the filters and the open case of the URL if a person followed a link. Call once per full script run."""
-    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
-    address.places(KEY).come(project.name, given)
-
-
-def named(name: str) -> str:
-    """Return a filter or the open case from the address; empty if it names none."""
-    return address.places(KEY).now.get(name, "")
-
-
-def put(**said: str) -> None:
-    """Go to another place and write it into the address.
-
-    Args:
-        said: filters and the open case by name; empty values remove them.
-    """
-    places = address.places(KEY)
-    places.go({**places.now, **said}, NAMES)
+def here() -> address.Places:
+    """Return the filters and the open case in the address."""
+    return address.places(KEY, NAMES)
 
 
 def id_of(query_id: str, run: str, k: int) -> str:
@@ -77,10 +61,10 @@ def there(query_id: str, run: str, k: int) -> dict[str, str]:
 def listed(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
     """Return the cases that match the filters of the address."""
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
-    run = named("run") if named("run") in runs else None
-    k = next((one for one in ks if str(one) == named("k")), None)
-    only = named("case") if named("case") in CASES else None
-    to_do = named("show") != "all"
+    run = here().named("run") if here().named("run") in runs else None
+    k = next((one for one in ks if str(one) == here().named("k")), None)
+    only = here().named("case") if here().named("case") in CASES else None
+    to_do = here().named("show") != "all"
     key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
     return project.cached(key, lambda: answers.cases(project, evaluation, run, k, only, to_do))
 
@@ -91,7 +75,7 @@ def shown(
     """Return the data for the browser: filters, a page of the list, the open case and the next ones."""
     found = listed(project, evaluation)
     ids = [_id(row) for row in found]
-    wanted = named("at")
+    wanted = here().named("at")
     place = place_of(wanted)
     known = place is not None and place[0] in evaluation.gold and (place[1], place[2]) in evaluation.lines
     open_id = wanted if known else (ids[0] if ids else "")
@@ -123,7 +107,7 @@ def _id(row: answers.CaseRow) -> str:
 
 def _filters(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
     def choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        held = named(name) if named(name) in dict(options) else ""
+        held = here().named(name) if here().named(name) in dict(options) else ""
         return {"name": name, "title": title, "held": held, "options": [["", every], *options]}
 
     letters = [(letter, f"{letter}  {says}") for letter, says in CASES.items()]
@@ -238,11 +222,11 @@ def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
 def _why_empty(evaluation: answers.Evaluation) -> str:
     if not any(row.answers for row in evaluation.rows):
         return "These runs have no answers yet. Generate answers on the Answers screen."
-    if any(named(name) for name in ("run", "k", "case")):
+    if any(here().named(name) for name in ("run", "k", "case")):
         return "No cases match the filters."
     if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
         return "No cases yet. Compare the answers on the Answers screen."
-    if named("show") != "all":
+    if here().named("show") != "all":
         return "No open cases. A case is confirmed for every query on which the results differ."
     return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
 
@@ -256,14 +240,12 @@ class Desk:
 
     Args:
         said: message about the last action and the action that undoes it; kept until the next action.
-        error: why an action failed.
         sources: whether the sources of gold passages may have changed.
     """
 
     project: Project
     view: answers.View
     said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
-    error: dict[str, str] | None = None
     sources: bool = False
 
     @property
@@ -282,15 +264,11 @@ def draw(project: Project, view: answers.View) -> None:
     """Draw the list and the open case, and do the person's actions since the last run."""
     asked = actions.asked_of(KEY)
     at = Desk(project, view)
-    for act in asked.each():
-        try:
-            ACTS[act["do"]](at, act)
-        except errors.WorkbenchError as error:
-            at.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
+    error = asked.do(lambda act: ACTS[act["do"]](at, act))
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer checks.
         st.rerun()
-    asked.draw("answers", shown(project, at.evaluation, at.said, at.error))
+    asked.draw("answers", shown(project, at.evaluation, at.said, error))
 
 
 def _place(act: actions.Act) -> tuple[str, str, int]:
@@ -306,12 +284,12 @@ def _open(at: Desk, act: actions.Act) -> None:
         rows = listed(at.project, at.evaluation)
         row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
         name = "" if row is None else id_of(row.query_id, row.run, row.k)
-    put(at=name)
+    here().put(at=name)
 
 
 def _filter(at: Desk, act: actions.Act) -> None:
     if act["name"] in NAMES:
-        put(**{act["name"]: str(act["value"]), "at": ""})
+        here().put(**{act["name"]: str(act["value"]), "at": ""})
 
 
 def _confirm(at: Desk, act: actions.Act) -> None:
@@ -326,14 +304,14 @@ def _confirm(at: Desk, act: actions.Act) -> None:
         said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
         words += f" Also confirmed by {said}. Your decision counts because it is the latest."
     at.say(words, {"do": "take back", "case": act["case"]})
-    put(at=str(act.get("next") or ""))
+    here().put(at=str(act.get("next") or ""))
 
 
 def _take_back(at: Desk, act: actions.Act) -> None:
     query_id, run, k = _place(act)
     answers.take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
     at.say("Decision withdrawn. The case is open again.")
-    put(at=str(act["case"]))
+    here().put(at=str(act["case"]))
 
 
 def _judge(at: Desk, act: actions.Act) -> None:
@@ -347,7 +325,7 @@ def _judge(at: Desk, act: actions.Act) -> None:
         {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
     )
     at.sources = True
-    put(at=str(act["case"]))
+    here().put(at=str(act["case"]))
 
 
 def _unjudge(at: Desk, act: actions.Act) -> None:
@@ -367,7 +345,7 @@ def _add_answer(at: Desk, act: actions.Act) -> None:
         f"“{ui.shortened(answer, 80)}” is now a gold answer of the query.",
         {"do": "remove answer", "case": act["case"], "answer": answer},
     )
-    put(at=str(act["case"]))
+    here().put(at=str(act["case"]))
 
 
 def _remove_answer(at: Desk, act: actions.Act) -> None:

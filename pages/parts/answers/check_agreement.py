@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from exam_workbench import answers, charts, exchange, formats, measures, text
+from exam_workbench import answers, charts, exchange, formats, text
 from exam_workbench.store import Project
 from pages.parts.answers import answer_job_forms, answer_settings, answer_tables
-from pages.parts.shared import html, presses, ui
+from pages.parts.shared import presses, ui
 from pages.parts.shared.chart_display import draw_chart
 
 MODEL = "judge"
@@ -51,40 +51,40 @@ def imports(project: Project) -> None:
     """Draw the import of a file with people's results, and its report."""
     with st.popover("Import results", icon=":material/upload:", key="import verdicts"):
         st.caption("JSONL with query_id, answer and acceptable on each line.")
-        file = st.file_uploader("File with results", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
+        file = st.file_uploader("File with results", key=presses.form_key("verdicts"))
         name = st.text_input("Source of the results", key="verdicts by", placeholder="File name").strip()
-        if file is None or not presses.button("Import results", type="primary", key="verdicts import"):
-            return
-        group = exchange.Group(
-            "answer-verdicts",
-            [formats.Source(name=file.name, data=file.getvalue())],
-            exchange.Options(source=name or None),
-        )
-        with ui.errors(rerun=True):
-            (done,) = exchange.import_groups(project, [group], ui.author())
-            st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
-            st.toast(f"{text.how_many(done.counts['verdicts'], 'results')} imported.", icon=":material/check:")
+
+        def take(author: str) -> None:
+            sources = [formats.Source(name=file.name, data=file.getvalue())]
+            group = exchange.Group("answer-verdicts", sources, exchange.Options(source=name or None))
+            exchange.import_groups(project, [group], author)
+            presses.empty("verdicts")
+
+        if file is not None:
+            presses.doing("Import results", take, type="primary", key="verdicts import", said="Results imported.")
 
 
 def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list[answers.AgreementRow]:
     """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
         rows = project.cached(("judges of answers", beside, tuple(said)), lambda: answers.agreement(project, said))
-    body = "".join(
-        f"<tr><th>{html.visible(row.judge.title)}"
-        + (f' <span class="dim">{html.visible(row.model)}</span>' if row.model else "")
-        + f"</th><td>{row.threshold:g}</td>"
-        + "".join(f"<td>{_bounded(one)}</td>" for one in _values(row))
-        + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
-        for row in rows
-    )
-    heads = ("Threshold", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best threshold", "Held-out kappa")
-    head = "".join(f"<th>{one}</th>" for one in heads)
-    st.html(
-        f"<style>{answer_tables.STYLE}</style>"
-        '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Answer checks">'
-        f'<table class="ew-choice"><thead><tr><th>Answer check</th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+    st.dataframe(
+        {
+            "Answer check": [_named(row) for row in rows],
+            "Threshold": [row.threshold for row in rows],
+            **{
+                name.capitalize(): [answer_tables.interval(getattr(row.against, name)) for row in rows]
+                for name in charts.VALUES
+            },
+            "Answers": [row.against.answers for row in rows],
+            "Failed": [row.against.failed for row in rows],
+            "Waiting": [row.waiting for row in rows],
+            "Best threshold": [row.tested.threshold if row.tested else None for row in rows],
+            "Held-out kappa": [answer_tables.interval(row.tested.tested.kappa) if row.tested else "" for row in rows],
+        },
+        hide_index=True,
+        placeholder="–",
+        column_config={name: st.column_config.NumberColumn(format="%.2f") for name in ("Threshold", "Best threshold")},
     )
     accepted = sum(one.acceptable for one in said)
     st.container(key="verdicts-held").caption(
@@ -96,32 +96,13 @@ def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list
     return rows
 
 
-def _values(row: answers.AgreementRow) -> list[measures.Interval]:
-    return [getattr(row.against, name) for name in charts.VALUES]
-
-
-def _bounded(one: measures.Interval) -> str:
-    return answer_tables.interval(one)
-
-
-def _counts(row: answers.AgreementRow) -> str:
-    more = [
-        f"{row.against.failed:,} failed" if row.against.failed else "",
-        f"{row.waiting:,} waiting" if row.waiting else "",
-    ]
-    said = ", ".join(filter(None, more))
-    return f"{row.against.answers:,}" + (f' <span class="dim">{said}</span>' if said else "")
-
-
-def _halves(row: answers.AgreementRow) -> str:
-    if row.tested is None:
-        return "<td></td><td></td>"
-    return f"<td>{row.tested.threshold:.2f}</td><td>{_bounded(row.tested.tested.kappa)}</td>"
+def _named(row: answers.AgreementRow) -> str:
+    return row.judge.title + (f" ({row.model})" if row.model else "")
 
 
 def curve(rows: list[answers.AgreementRow]) -> None:
     """Draw the agreement of an answer check at each threshold, with a slider."""
-    graded = {row.judge.title + (f" ({row.model})" if row.model else ""): row for row in rows if row.curve}
+    graded = {_named(row): row for row in rows if row.curve}
     if not graded:
         return
     st.subheader("Thresholds", anchor=False)
@@ -132,10 +113,8 @@ def curve(rows: list[answers.AgreementRow]) -> None:
     # The curve has points between the scores; at the usual threshold the exact numbers are in the table above.
     near = min(row.curve, key=lambda point: abs(point.threshold - limit))
     usual = limit == row.threshold
-    facts = st.columns(4)
-    for column, name in zip(facts, charts.VALUES, strict=True):
-        value = getattr(row.against, name).value if usual else getattr(near, name)
-        column.container(key=f"metric {name}").metric(name.capitalize(), ui.number(value))
+    values = {name: getattr(row.against, name).value if usual else getattr(near, name) for name in charts.VALUES}
+    ui.metrics(*((name, name.capitalize(), ui.number(value), None) for name, value in values.items()))
     draw_chart(charts.threshold_chart(row, limit))
     if row.tested is not None:
         told = row.tested

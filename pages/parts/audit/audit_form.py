@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, errors, labels
+from exam_workbench import audit as room, bank, labels
 from exam_workbench.records import run_names, sources
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -23,11 +23,6 @@ WHY = (
 )
 
 
-def why() -> None:
-    """Explain in two sentences why a leaderboard needs an audit."""
-    st.container(key="why-audit").markdown(WHY)
-
-
 def form(project: Project, name: str) -> None:
     """Draw the form for an audit: its goal, the estimated cost, and the button that plans it.
 
@@ -41,13 +36,11 @@ def form(project: Project, name: str) -> None:
     st.caption("The audit checks the leaderboard of the scoring settings above.")
     lacks = labels.readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="ungraded-before-audit", width="content").caption(
-                f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade them first,"
-                " because the audit includes only queries that have labels now.",
-                width="content",
-            )
-            ui.go("grading", "Grade the ungraded pairs")
+        ui.note(
+            f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade them first, because"
+            " the audit includes only queries that have labels now.",
+            "grading", "Grade the ungraded pairs", "ungraded-before-audit",
+        )  # fmt: skip
     left, right = st.container(key="beside-plan").columns([3, 2], gap="large")
     with left:
         goal = _goal(runs)
@@ -89,34 +82,28 @@ def form(project: Project, name: str) -> None:
                     " the error of 5% is spread over the batches.",
                 )  # fmt: skip
     with right:
-        if goal is not None and not _foreseen(
-            project, goal, str(measure), policy, chosen, int(highest), looks or batches
-        ):
-            goal = None
-    with left:
-        planned = goal is not None and presses.button(
-            "Plan audit", type="primary", icon=":material/how_to_reg:", key="plan audit"
-        )
-    if goal is not None and planned:
-        with ui.errors(rerun=True):
-            made = room.design(
-                project, called, str(measure), goal, policy, runs=chosen, graders=further,
-                source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
-                author=ui.author(),
-            )  # fmt: skip
-            audit_state.land(made.name)
+        if goal is None or not _foreseen(project, goal, str(measure), policy, chosen, int(highest), looks or batches):
+            return
+
+    def plan(author: str) -> None:
+        made = room.design(
+            project, called, str(measure), goal, policy, runs=chosen, graders=further,
+            source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
+            author=author,
+        )  # fmt: skip
+        # The next run opens its leaderboard; the widgets of this run are drawn already.
+        st.session_state["planned audit"] = made.name
+
+    presses.doing("Plan audit", plan, at=left, type="primary", icon=":material/how_to_reg:", key="plan audit")
 
 
+@ui.errors()
 def _foreseen(
     project: Project, goal: room.Goal, measure: str, policy: labels.Policy, runs: list[str], highest: int, looks: int
 ) -> bool:
     """Draw the estimated number of judgments; return whether such an audit is possible."""
-    try:
-        with st.spinner("Forecasting the number of judgments"):
-            found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
-    except errors.WorkbenchError as error:
-        ui.show_error(error)
-        return False
+    with st.spinner("Forecasting the number of judgments"):
+        found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
     audit_state.draw_curve(found, goal)
     return True
 

@@ -1,8 +1,8 @@
-"""Reports of an audit: the meaning of labels, the roles of models, and exports for a paper and for assessors."""
+"""Reports of an audit: the meaning of labels, graders, the roles of models, and exports for papers and assessors."""
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, errors
+from exam_workbench import audit as room, bank
 from exam_workbench.formats import SHEET_FORMS, SheetForm, Source
 from exam_workbench.measures.audit import Rate
 from exam_workbench.records import state_families
@@ -32,11 +32,8 @@ STYLE = """
 
 def draw_labels(project: Project, audit: room.Audit) -> None:
     """Draw the meaning of each label, the effect of each min rating, and proposals that can be applied."""
-    try:
+    with ui.or_empty(code="empty"):
         found = room.calibration(project, audit)
-    except errors.WorkbenchError as error:
-        ui.empty(error.message, error.hint or "")
-        return
     st.html(f"<style>{STYLE}</style>")
     st.subheader("Judgments by label", anchor=False)
     st.caption(
@@ -117,9 +114,8 @@ def _take_min_rating(found: room.Calibration) -> None:
             f"Precision and recall are closest at {found.balanced}, the min rating of this audit."
         )
     else:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="balanced").markdown(f"Precision and recall are closest at **{found.balanced}**.")
-            ui.go("leaderboard", f"Use min rating {found.balanced}", tau=str(found.balanced))
+        closest, use = f"Precision and recall are closest at **{found.balanced}**.", f"Use min rating {found.balanced}"
+        ui.note(closest, "leaderboard", use, "balanced", tau=str(found.balanced))
 
 
 def _cuts(project: Project, audit: room.Audit, found: room.Calibration) -> None:
@@ -215,13 +211,11 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
     """Draw the paragraph, the sheets, the bundle, and the button that ends the audit."""
     st.subheader("Methods", anchor=False)
     st.code(room.methods(project, audit), language=None, wrap_lines=True)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            "A bundle contains the design, seed, probabilities and judgments of the audit, so its results are"
-            " reproducible.",
-            width="content",
-        )
-        ui.go("export", "Export bundle")
+    ui.note(
+        "A bundle contains the design, seed, probabilities and judgments of the audit, so its results are"
+        " reproducible.",
+        "export", "Export bundle",
+    )  # fmt: skip
     st.subheader("Judging outside the app", anchor=False)
     if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
         st.container(key="no-batch").caption("No open batch: nothing to judge.")
@@ -269,8 +263,45 @@ def _end(project: Project, audit: room.Audit) -> None:
             "You keep the leaderboard and judgments, but can draw and judge no more passages. You cannot undo this.",
             width="content",
         )
-        with st.popover("End audit", type="secondary", key="ending audit"):
-            st.text("Another audit with the same source can reuse the judgments.")
-            if st.button("End audit now", key="end audit"):
-                with ui.errors(rerun=True):
-                    room.end_audit(project, audit, ui.author())
+        presses.confirming(
+            "End audit", "Another audit with the same source can reuse the judgments.", room.end_audit, project,
+            audit, now="End audit now", now_key="end audit", key="ending audit",
+        )  # fmt: skip
+
+
+def draw_graders(project: Project, audit: room.Audit) -> None:
+    """Draw the graders by their correlation with the audited leaderboard."""
+    with ui.or_empty(code="empty"):
+        found = room.choose_grader(project, audit)
+    st.container(key="chosen-grader").markdown(ui.plain(found.says))
+    st.dataframe(
+        {
+            "Grader": [one.grader for one in found.graders],
+            "Labelled": [one.labelled for one in found.graders],
+            "Correlation": [one.correlation for one in found.graders],
+            "Behind the chosen": [_behind(one) for one in found.graders],
+            "Not separated": [one.kept for one in found.graders],
+        },
+        hide_index=True,
+        column_config={
+            "Labelled": st.column_config.NumberColumn(format="percent", help="Share of the audit's passages"),
+            "Correlation": st.column_config.NumberColumn(
+                format="%.3f", help="Pearson's correlation of the grader's leaderboard with the audited leaderboard"
+            ),
+            "Behind the chosen": st.column_config.TextColumn(
+                help=f"Difference, with its {found.confidence:.0%} interval"
+            ),
+            "Not separated": st.column_config.CheckboxColumn(help="No other grader is significantly better."),
+        },
+    )
+    ui.go("leaderboard", f"Show the leaderboard of {ui.plain(found.chosen)}", grader=found.chosen)
+    st.caption(
+        f"{found.judged:,} judgments. Noise of the sample lowers all correlations by the same factor, so compare the"
+        " differences."
+    )
+
+
+def _behind(one: room.ScoredGrader) -> str:
+    if one.low is None or one.high is None:
+        return "–"
+    return f"{one.behind:z.3f} [{one.low:z.3f}, {one.high:z.3f}]"

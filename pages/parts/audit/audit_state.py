@@ -1,6 +1,7 @@
 """The leaderboard of an audit and its state: the statement, the present or next batch, and the assessors."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -21,7 +22,7 @@ def draw(project: Project, audit: room.Audit) -> None:
     _outcome(reached)
     about(project, audit)
     _batch(project, audit, drawn, found)
-    draw_board(found)
+    components.draw("audited", "audited", shown(found))
     st.subheader("Statistics", anchor=False)
     if reached.pairs:
         st.container(key="separated-pairs").caption(
@@ -71,12 +72,10 @@ def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: 
             "Judged twice (%)", 0, 100, 0, key="audit-twice", width=170,
             help="A second assessor judges this share of the passages, to measure agreement.",
         )  # fmt: skip
-        if presses.button(
-            f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
-            icon=":material/casino:", key="draw batch",
-        ):  # fmt: skip
-            with ui.errors(rerun=True):
-                room.draw(project, audit, ui.author(), int(size), twice / 100)
+        presses.doing(
+            f"Draw batch {len(drawn) + 1}", partial(room.draw, size=int(size), doubled=twice / 100), project, audit,
+            type="secondary" if found.statement.may_stop else "primary", icon=":material/casino:", key="draw batch",
+        )  # fmt: skip
 
 
 def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
@@ -93,7 +92,12 @@ def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
             )
             view_choice.go("Judge", "Judge")
             if last.judged:
-                _end_batch(project, audit, last)
+                presses.confirming(
+                    "End batch",
+                    f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.",
+                    room.end_batch, project, audit, now="End batch now", now_key="end batch", type="tertiary",
+                    key="ending batch", help="End the batch without the remaining judgments",
+                )  # fmt: skip
         if people:
             st.caption(" · ".join(_person(one) for one in people))
 
@@ -105,52 +109,29 @@ def _person(one: room.Assessor) -> str:
     return said + (" (judging)" if one.query_id is not None else "")
 
 
-def _end_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
-    with st.popover(
-        "End batch", type="tertiary", help="End the batch without the remaining judgments", key="ending batch"
-    ):
-        st.text(f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.")
-        if st.button("End batch now", key="end batch"):
-            with ui.errors(rerun=True):
-                room.end_batch(project, audit, ui.author())
-
-
 def _about(found: room.AuditBoard) -> None:
     """Draw further estimates from the sample."""
-    lines = []
+    about = st.container(key="about-labels")
     if found.labels is not None:
-        rates = ("precision", "recall", "kappa")
-        lines.append(
-            "Label quality in the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
-        )
+        rates = ", ".join(_rate(name, getattr(found.labels, name)) for name in ("precision", "recall", "kappa"))
+        about.caption(f":material/info: Label quality in the pool: {ui.plain(rates)}.")
     if found.correlation is not None and found.correlation.value is not None and found.kendall is not None:
         low, high = found.kendall
-        lines.append(
-            "Estimated correlation of the grader's leaderboard with a fully judged one: "
-            + _rate("Pearson", found.correlation)
-            + f", Kendall's tau between {low:z.2f} and {high:z.2f}."
+        pearson = ui.plain(_rate("Pearson", found.correlation))
+        about.caption(
+            f":material/info: Estimated correlation of the grader's leaderboard with a fully judged one: {pearson},"
+            f" Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if found.favour is not None:
-        lines.append(found.favour.says)
+        about.caption(f":material/info: {ui.plain(found.favour.says)}")
     if found.people is not None and found.people.value is not None:
-        lines.append(f"Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
-    about = st.container(key="about-labels")
-    for line in lines:
-        about.caption(f":material/info: {ui.plain(line)}")
+        about.caption(f":material/info: Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
 
 
 def _rate(name: str, share: Rate) -> str:
     if share.value is None:
         return f"{name} undefined"
     return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
-
-
-KEY = "audited"
-
-
-def draw_board(board: room.AuditBoard) -> None:
-    """Draw the leaderboard; a click on a system shows its differences from the others."""
-    components.draw("audited", KEY, shown(board))
 
 
 def shown(board: room.AuditBoard) -> dict[str, Any]:
@@ -178,11 +159,6 @@ def draw_curve(found: room.Forecast, goal: room.Goal) -> None:
     """Draw the number of judgments needed, and the curve."""
     st.container(key="judgments-needed").markdown(ui.plain(found.says))
     draw_chart(charts.forecast_chart(found, goal))
-
-
-def land(name: str) -> None:
-    """Make the next run open the leaderboard of a newly planned audit; the widgets of this run are drawn already."""
-    st.session_state["planned audit"] = name
 
 
 def choose(known: Sequence[room.Audit]) -> room.Audit:
@@ -261,7 +237,5 @@ def says_audit(project: Project, policy: labels.Policy, measure: str, audit: roo
         said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
     named = audit or begun
     there = {} if named is None else {"audit": named.name}
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.container(key=f"audit {state}", width="content").caption(f":material/how_to_reg: {said}.", width="content")
-        ui.go("audit", link, **there)
+    ui.note(f":material/how_to_reg: {said}.", "audit", link, f"audit {state}", **there)
     st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import audit as room
-from exam_workbench.errors import WorkbenchError
 from exam_workbench.store import Project
 from exam_workbench.types import Said
 from pages.parts.shared import actions, html, ui
@@ -36,14 +35,8 @@ def desk(project: Project, audit: room.Audit) -> None:
     if not person:
         ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
     asked = actions.asked_of(KEY)
-    error = None
     with ui.errors():
-        for act in asked.each():
-            try:
-                ACTS[act["do"]](project, audit, person, act)
-            except WorkbenchError as refused:
-                error = {name: act.get(name) for name in ("id", "query", "passage")}
-                error |= {"message": html.as_shown(refused.message), "hint": html.as_shown(refused.hint or "")}
+        error = asked.do(lambda act: ACTS[act["do"]](project, audit, person, act))
         batch = room.batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
         left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)

@@ -1,9 +1,9 @@
-"""Panels next to the questions: conflicts, history, versions, single questions, and passages that suggest
-improvements.
+"""Panels next to the questions: conflicts, history, versions, single questions, tests of wordings, and passages that
+suggest improvements.
 """
 
 from dataclasses import replace
-from typing import cast
+from functools import partial
 
 import streamlit as st
 
@@ -11,7 +11,7 @@ from exam_workbench import bank, grading, labels, measures, review, sentences, s
 from exam_workbench.records import passage_texts, sources
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
-from pages.parts.shared import policy_widgets, presses, ui, view_choice
+from pages.parts.shared import html, policy_widgets, presses, ui, view_choice
 from pages.parts.shared.awaited_edits import awaited
 
 PASSAGES_SHOWN = 10
@@ -28,19 +28,10 @@ def judged_by(project: Project, against: str | None) -> str | None:
     return against if against in sources(project) else next(iter(sources(project)), None)
 
 
-def difference(before: str, after: str) -> str:
-    """Return Markdown of the difference of two wordings: removed words struck out, added words in bold."""
-    marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
-    shown, last = "", "same"
-    for tag, part in bank.word_difference(before, after):
-        # A space separates a removed word from the added one.
-        shown += " " if (last, tag) == ("removed", "added") else ""
-        # Markdown marks must touch the words, otherwise they are shown literally.
-        words = part.strip()
-        before_it, _, after_it = part.partition(words) if words else (part, "", "")
-        shown += before_it + (marks[tag].format(ui.plain(words)) if words else "") + after_it
-        last = tag
-    return shown
+def _difference(before: str, after: str, key: str | None = None) -> None:
+    """Draw the difference of two wordings."""
+    shown = html.marked(before, after)
+    st.container(key=key).html(f'<div class="asked" dir="auto"><span class="words">{shown}</span></div>')
 
 
 def settle(project: Project, found: list[bank.Conflict]) -> None:
@@ -60,7 +51,7 @@ def settle(project: Project, found: list[bank.Conflict]) -> None:
         for column, (whose, title, question) in zip(others, sides, strict=True):
             with column:
                 st.caption(ui.plain(title))
-                st.markdown(difference(conflict.base.shown if conflict.base else "", question.shown))
+                _difference(conflict.base.shown if conflict.base else "", question.shown)
                 st.caption(_settings(question))
                 if presses.button(f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"):
                     bank_window.act(project, bank.settle, conflict.mine.question_id, whose)
@@ -105,8 +96,7 @@ def history(project: Project, question: types.Question) -> None:
         with st.container(border=True):
             st.container(key=f"wording {revision.version}").text(old.shown)
             if earlier is not None and earlier.shown != old.shown:
-                changed = st.container(key=f"difference {revision.version}")
-                changed.markdown(f":small[{difference(earlier.shown, old.shown)}]")
+                _difference(earlier.shown, old.shown, f"difference {revision.version}")
             st.container(key=f"version {revision.version}").caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
@@ -152,7 +142,7 @@ def versions(project: Project) -> None:
         for question in questions:
             st.caption(f"{sign}: {ui.plain(question.shown)}")
     for old, new in found.changed:
-        st.markdown(difference(old.shown, new.shown))
+        _difference(old.shown, new.shown)
         if _settings(old) != _settings(new):
             st.caption(f"{_settings(old)} → {_settings(new)}")
     if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
@@ -210,18 +200,17 @@ def more(
         "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
         label_visibility="collapsed",
     )  # fmt: skip
-    if chosen == "proposals":
-        bank_proposals.panel(project, query)
-    elif chosen == "strays" and found is not None:
-        _strays(project, found)
-    elif chosen == "uncovered" and found is not None:
-        _uncovered(project, query, found)
-    elif chosen == "worth" and policy is not None:
-        worth_panel(project, query.query_id, policy)
-    elif chosen == "overrides":
-        _overrides(project, given)
-    elif chosen == "versions":
-        versions(project)
+    draws = {
+        "proposals": partial(bank_proposals.panel, project, query),
+        "strays": partial(_strays, project, found),
+        "uncovered": partial(_uncovered, project, query, found),
+        "worth": partial(worth_panel, project, query.query_id, policy),
+        "overrides": partial(_overrides, project, given),
+        "versions": partial(versions, project),
+    }
+    # Without graded passages, the person's former choice may not be offered.
+    if chosen in titles:
+        draws[chosen]()
 
 
 def _strays(project: Project, found: study.QueryDiagnosis) -> None:
@@ -269,9 +258,10 @@ def _override(project: Project, question: types.Question, passage_id: str) -> No
     with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
         rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
-        if presses.button("Save override", key=f"override {key}", type="primary"):
-            with ui.errors(rerun=True):
-                labels.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
+        presses.doing(
+            "Save override", labels.override, project, question.question_id, passage_id, int(rating), reason,
+            key=f"override {key}", type="primary",
+        )  # fmt: skip
 
 
 def _overrides(project: Project, found: list[labels.Override]) -> None:
@@ -282,14 +272,14 @@ def _overrides(project: Project, found: list[labels.Override]) -> None:
         st.text(texts.get(one.passage_id, one.passage_id))
         st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
         if one.stale:
-            st.caption(f":orange[The question has been reworded:] {difference(one.wording, one.wording_now)}")
+            st.caption(":orange[The question has been reworded:]")
+            _difference(one.wording, one.wording_now)
         with st.container(horizontal=True):
-            if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
-                labels.confirm(project, one.key, ui.author())
-                st.rerun()
-            if presses.button("Withdraw override", key=f"withdraw {one.key}", type="tertiary"):
-                labels.withdraw(project, one.key, ui.author())
-                st.rerun()
+            if one.stale:
+                presses.doing("Confirm for the new wording", labels.confirm, project, one.key, key=f"confirm {one.key}")
+            presses.doing(
+                "Withdraw override", labels.withdraw, project, one.key, key=f"withdraw {one.key}", type="tertiary"
+            )
 
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
@@ -326,7 +316,7 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     with st.spinner("Fitting the item response model"):
-        found = study.bank_worth(project, policy, query_id, cast(study.Examinees, picked))
+        found = study.bank_worth(project, policy, query_id, picked)
     rows = found.questions
     names = {row.question_id: row.text for row in rows}
     st.dataframe(
@@ -367,3 +357,29 @@ def _verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
     if row.alike is None:
         return row.verdict
     return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"
+
+
+def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -> None:
+    """Draw the form that tests rewordings of one question, for people who may grade."""
+    asked = {
+        one.question_id: one.shown
+        for one in bank.readable(project, bank.questions(project, query_id=query_id))
+        if one.active
+    }
+    known = sources(project)
+    if policy is None or not asked or not known or not project.allows("grade"):
+        return
+    with st.expander("Test new wordings of a question", key="repair"):
+        st.caption(
+            "Half of the passages with an override or a judgment choose the best wording. The other half tests it once."
+            " The grader rates the new wordings first, which may cost money."
+        )
+        chosen = str(st.selectbox("Question", list(asked), format_func=asked.__getitem__, key="repaired"))
+        texts = st.text_area("New wordings, one per line", key="wordings")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            source = str(st.selectbox("Judgments", known, key="repair source", width=280))
+            pressed = presses.button("Test wordings", icon=":material/build:", key="test wordings")
+        if pressed:
+            with ui.errors(), st.spinner("Grading and testing the wordings"):
+                found = review.repair(project, chosen, texts.splitlines(), policy, source, ui.author())
+                st.container(key="repair result").markdown(ui.plain(found.says))

@@ -163,8 +163,7 @@ class Window:
 
 def window() -> Window:
     """Return the window that this run draws."""
-    found: Window = st.session_state.setdefault("bank window", Window())
-    return found
+    return st.session_state.setdefault("bank window", Window())
 
 
 def take_in() -> None:

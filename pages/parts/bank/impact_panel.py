@@ -1,6 +1,5 @@
 """The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
 
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,6 @@ import streamlit as st
 
 from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
 from exam_workbench.records import SCALE, judgments, passage_texts
-from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
@@ -42,7 +40,11 @@ def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.Vie
     st.markdown("**Impact**")
     job = jobs.current_job(project)
     if job is not None and not job.over:
-        watch(project, job)
+        mine = job_progress.is_trial(job) and job.author == ui.person()
+        job_progress.progress(project, mine)
+        if not mine:
+            # Other jobs are paused and cancelled on Grading, next to their size.
+            ui.go("grading", "Open Grading")
     elif view is None:
         st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
         ui.go("grading")
@@ -153,8 +155,7 @@ def _details(project: Project, policy: labels.Policy, measure: str, against: str
     _reach(known, shift, bool(found.pending))
     if against is not None and shift is not None:
         _noise(shift, against)
-    if shifted := moves(known):
-        st.html(shifted)
+    _moves(known)
     if found.to_grade:
         st.container(key="undecided").caption(
             f"These numbers do not include the pairs to grade. {how_many(found.undecided, 'passages')} undecided until"
@@ -188,39 +189,12 @@ def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edi
             "This grader cannot run here because its grades were imported. See Grading."
         )
         return
-    if presses.button(
-        "Run trial grading",
-        icon=":material/play_arrow:",
-        width="stretch",
-        key="grade trial",
+    drafted = tuple(question for questions in edits.values() for question in questions)
+    presses.doing(
+        "Run trial grading", grading.start_job, project, grader, grading.Request(trial=drafted),
+        icon=":material/play_arrow:", width="stretch", key="grade trial",
         help="Grade these pairs and show the effect. The question bank stays unchanged.",
-    ):
-        with ui.errors(rerun=True):
-            drafted = tuple(question for questions in edits.values() for question in questions)
-            grading.start_job(project, grader, grading.Request(trial=drafted), ui.author())
-
-
-def watch(project: Project, job: jobs.BackgroundJob) -> None:
-    """Draw the running trial; the panel is redrawn when it ends."""
-    every = job_progress.pace(job)
-    st.fragment(_watch, run_every=every)(project, every)
-
-
-def _watch(project: Project, every: float) -> None:
-    job = jobs.current_job(project)
-    if job is None or job.over or job_progress.pace(job) != every:
-        st.rerun()
-    else:
-        done, total = job.progress.done, job.progress.total
-        what = job_progress.whose(job)
-        pairs = f": {done:,} of {total:,} pairs" if total else ": collecting pairs"
-        st.progress(done / total if total else 0.0, text=what[0].upper() + what[1:] + pairs)
-        st.caption(job_progress.state(job))
-        if not job_progress.is_trial(job) or job.author != ui.person():
-            # Jobs other than the person's own trial are cancelled on Grading, which shows their author and size.
-            ui.go("grading", "Open Grading")
-        elif presses.button("Cancel trial", icon=":material/stop:", width="stretch", key="cancel trial"):
-            job.control.cancel()
+    )  # fmt: skip
 
 
 def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
@@ -270,12 +244,12 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
 
 
 def _arrow(change: review.LabelChange, policy: labels.Policy) -> str:
-    after = _label(change.after)
+    after = html.named(change.after)
     if change.unknown:
         sign = policy_widgets.sign_of_open(policy.label)
         # Without a known rating, a mean can have any value.
         after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
-    return f"{_label(change.before)} → {after}"
+    return f"{html.named(change.before)} → {after}"
 
 
 @st.dialog("Why the label flips", width="large")
@@ -351,28 +325,17 @@ def _weights_hint(project: Project, policy: labels.Policy, found: review.Changes
         st.caption("Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only.")
 
 
-def _label(value: int | None) -> str:
-    return "none" if value is None else str(value)
-
-
 def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
     """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
-    told = [
-        ("Rank changes", f"{moved:,}", f" of {len(found.systems):,}{' so far' if pending else ''}", moved > 0),
+    facts: list[ui.Fact] = [
+        ("", "Rank changes", f"{moved:,} of {len(found.systems):,}{' so far' if pending else ''}", None)
     ]
     if shift is not None:
-        correlation = ("Spearman", "–", " undefined", False)
-        if shift.before is not None and shift.after is not None:
-            by = shift.after - shift.before
-            correlation = ("Spearman", ui.number(shift.after), f" {by:+z.3f}", abs(by) >= 0.0005)
-        told.insert(0, correlation)
-    cells = "".join(
-        f"<div><dt>{name}</dt>"
-        f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'
-        for name, value, more, reaches in told
-    )
-    st.html(f'<dl class="reach{" partial" * pending}">{cells}</dl>')
+        defined = shift.before is not None and shift.after is not None
+        by = ui.change(shift.before, shift.after) if defined else None
+        facts.insert(0, ("", "Spearman", ui.number(shift.after) if defined else "undefined", None, by))
+    ui.metrics(*facts, key=f"reach{' partial' * pending}", width="content")
 
 
 def _noise(shift: labels.Shift, against: str) -> None:
@@ -386,77 +349,17 @@ def _noise(shift: labels.Shift, against: str) -> None:
     st.caption(f"{sure}. {shift.says} {shift.queries.says}")
 
 
-SHOWN = 6
-"""Number of systems in the table: first those whose rank changes, then those with the largest score changes."""
-WIDTH, HIGHEST, MARGIN = 300, 230, 14
-BEFORE, AFTER = 34, 176
-"""Positions of the two axes from the left."""
-NAMED = 16
-"""Number of shown characters of a system's name next to its line."""
-STILL, MOVED = "#8b939c", "#8a5cc7"
-
-
-def moves(found: review.Changes) -> str:
-    """Return the systems as HTML; empty if no score changes."""
-    shifted = sorted(
-        (one for one in found.systems if _shift(one)),
-        key=lambda one: (one.rank_before == one.rank_after, -abs(_shift(one))),
-    )
+def _moves(found: review.Changes) -> None:
+    """Draw the systems whose score changes, first those with another rank; a long table scrolls."""
+    shifts = {one.run: (one.score_after or 0) - (one.score_before or 0) for one in found.systems}
+    shifted = [one for one in found.systems if shifts[one.run]]
     if not shifted:
-        return ""
+        return
+    shifted.sort(key=lambda one: (one.rank_before == one.rank_after, -abs(shifts[one.run])))
     rows = "".join(
-        f'<tr><td title="{html.visible(one.run)}">{html.visible(one.run)}</td><td>{_shift(one):+z.3f}</td>'
-        f"<td{_violet(one)}>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
-        for one in shifted[:SHOWN]
+        f"<tr{' class=moved' * (one.rank_before != one.rank_after)}><td>{html.visible(one.run)}</td>"
+        f"<td>{shifts[one.run]:+z.3f}</td><td>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
+        for one in shifted
     )
-    measure = html.visible(found.after.measure)
-    head = f'<tr><th>Run</th><th title="In {measure}">Change</th><th>Rank</th></tr>'
-    return f'<table class="moves"><thead>{head}</thead><tbody>{rows}</tbody></table>{_picture(found.systems)}'
-
-
-def _shift(one: review.SystemChange) -> float:
-    return (one.score_after or 0) - (one.score_before or 0)
-
-
-def _violet(one: review.SystemChange) -> str:
-    return "" if one.rank_before == one.rank_after else ' class="moved"'
-
-
-def _picture(systems: Sequence[review.SystemChange]) -> str:
-    """Return the ranks as lines, if a rank changes; lines of systems that keep their rank are pale."""
-    ranked = [one for one in systems if one.rank_before is not None and one.rank_after is not None]
-    if all(one.rank_before == one.rank_after for one in ranked):
-        return ""
-    last = max(max(one.rank_before or 1, one.rank_after or 1) for one in ranked)
-    step = min(16.0, (HIGHEST - 2 * MARGIN) / max(last - 1, 1))
-    high = step * (last - 1) + 2 * MARGIN
-
-    def at(rank: int | float | None) -> float:
-        return MARGIN + step * ((rank or 1) - 1)
-
-    short = short_names((one.run for one in ranked), NAMED)
-    lines, named, free = [], [], -100.0
-    for one in sorted(ranked, key=lambda one: (one.rank_before == one.rank_after, one.rank_after or 0)):
-        moved = one.rank_before != one.rank_after
-        colour, wide = (MOVED, 2) if moved else (STILL, 1)
-        y1, y2 = at(one.rank_before), at(one.rank_after)
-        lines.insert(
-            0,
-            f'<path d="M{BEFORE} {y1:.1f}L{AFTER} {y2:.1f}" stroke="{colour}" stroke-width="{wide}"'
-            f' opacity="{1 if moved else 0.55}"/><circle cx="{AFTER}" cy="{y2:.1f}" r="2.5" fill="{colour}"/>',
-        )
-        # Names that would overlap are left out; the table below has the largest shifts.
-        if moved and y2 - free >= 10:
-            free = y2
-            name = html.visible(short[one.run])
-            named.append(f'<text x="{AFTER + 8}" y="{y2 + 3.5:.1f}" fill="{MOVED}">{name}</text>')
-    ranks = "".join(
-        f'<text x="{BEFORE - 8}" y="{at(rank) + 3.5:.1f}" fill="{STILL}" text-anchor="end">{rank}</text>'
-        for rank in dict.fromkeys((1, last))
-    )
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high:.0f}" font-size="10.5"'
-        f' font-family="system-ui, sans-serif" fill="none">{"".join(lines)}{ranks}{"".join(named)}</svg>'
-    )
-    said = f"Ranks of {len(ranked)} systems before and after; the {len(named)} systems with a changed rank are labelled"
-    return f'<img class="slope" alt="{said}" src="data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}">'
+    head = f'<tr><th>Run</th><th title="In {html.visible(found.after.measure)}">Change</th><th>Rank</th></tr>'
+    st.html(f'<div class="moves" tabindex="0"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>')

@@ -71,8 +71,7 @@ def _assessors_first(project: Project, query_id: str) -> bool:
             help="Shows suggestions only to people who have written a question of their own for the query.",
         )  # fmt: skip
         if wanted != on:
-            with ui.errors(rerun=True):
-                bank.set_assessors_first(project, wanted, ui.author())
+            presses.do(bank.set_assessors_first, project, wanted)
     hidden = query_id in bank.queries_awaiting_own(project, ui.person())
     if hidden:
         st.container(key="own-first").caption("Write a question of your own first. Then the suggestions appear here.")
@@ -126,10 +125,8 @@ def _choose(keys: set[int]) -> None:
 
 @ui.errors()
 def _decide(project: Project, keys: list[int], accept: bool) -> None:
-    if accept:
-        bank.accept(project, keys, ui.author())
-    else:
-        bank.reject(project, keys, ui.author())
+    decide = bank.accept if accept else bank.reject
+    decide(project, keys, ui.author())
     _choose(set())
     accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
     # In the bar, which is in sight: a toast would cover its buttons.
@@ -240,10 +237,10 @@ def _decided(project: Project, query_id: str) -> None:
                     st.caption(
                         ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
                     )
-                back = presses.button("Reopen", key=f"put back {one.key}", type="tertiary", icon=":material/undo:")
-            if back:
-                with ui.errors(rerun=True):
-                    bank.put_back(project, [one.key], ui.author())
+                presses.doing(
+                    "Reopen", bank.put_back, project, [one.key], key=f"put back {one.key}", type="tertiary",
+                    icon=":material/undo:",
+                )  # fmt: skip
 
 
 WHAT = {"question": "Questions", "nugget": "Nuggets"}

@@ -168,7 +168,7 @@ KINDS.questions = class extends Part {
     super.redraw();
     if (!left || at.isConnected || !this.root.isConnected) return;
     // The focused button or row is gone: the focus stays in the row, or moves to the row that takes its place.
-    const rows = this.root.querySelectorAll("[data-question] textarea");
+    const rows = this.findAll("[data-question] textarea");
     const next = this.row(left.dataset.question)?.querySelector("textarea") ?? rows[Math.min(place, rows.length - 1)];
     (next ?? this.find("[data-key=add]")).focus({ preventScroll: true });
   }

@@ -2,10 +2,7 @@
 
 KINDS.agreements = class extends Part {
   hear(data) {
-    if (this.wanted === undefined || String(this.wanted) === String(data.open)) {
-      this.opened = data.open;
-      this.wanted = undefined;
-    }
+    this.settle(data.open);
     this.detail = data.detail ?? this.detail;
   }
 

@@ -1,12 +1,13 @@
-"""Coverage by number of passages read, judged shares, missing judgments, and samples of queries and questions."""
+"""Coverage by passages read, judged shares, samples of queries and questions, and sealed questions."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from exam_workbench import bank, charts, grading, labels, study, text
-from exam_workbench.records import deepest_rank, passage_texts
+from exam_workbench.records import deepest_rank, passage_texts, sealed_questions
 from exam_workbench.store import Project
 from pages.parts.boards.leaderboard_views import Screen
 from pages.parts.shared import job_plan, job_progress, presses, ui
@@ -104,14 +105,10 @@ def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> Non
         return
     request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.tag(project, grader, request, lacks.ungraded)
-    if presses.button(
-        f"Grade {text.how_many(lacks.ungraded, 'pairs')}",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="grade unjudged",
-    ):
-        with ui.errors(rerun=True):
-            grading.start_job(project, grader, request, ui.author())
+    presses.doing(
+        f"Grade {text.how_many(lacks.ungraded, 'pairs')}", grading.start_job, project, grader, request,
+        type="primary", icon=":material/play_arrow:", key="grade unjudged",
+    )  # fmt: skip
 
 
 DRAWN, MOST_DRAWN = 5, len(charts.COLOURS)
@@ -175,3 +172,53 @@ def sample_sizes(screen: Screen) -> None:
         "Means over random samples of the queries or questions. The smallest separated difference is the median over"
         " pairs of systems (paired t test, Holm's method). Four times as many queries halve it."
     )
+
+
+def sealed(screen: Screen) -> None:
+    """Draw the comparison of public and sealed questions, or the form that seals some."""
+    project = screen.project
+    known = sealed_questions(project)
+    st.caption(
+        "Sealed questions are hidden from everyone but their authors. A system that answers public questions better"
+        " than sealed ones may have seen the questions. The grader's endpoint reads sealed questions, too."
+    )
+    if known:
+        _compared(screen)
+    if not project.allows("organize"):
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if known:
+            presses.doing(
+                f"Open {text.how_many(len(known), 'questions')}", bank.open_sealed, project,
+                icon=":material/lock_open:", key="open seals",
+            )  # fmt: skip
+            return
+        each = st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170)
+        seal = partial(bank.seal, per_query=int(each))
+        presses.doing("Seal questions", seal, project, type="primary", icon=":material/lock:", key="seal")
+
+
+@ui.errors()
+def _compared(screen: Screen) -> None:
+    found = study.sealed_coverage(screen.project, screen.policy)
+    st.container(key="sealed").markdown(ui.plain(found.says))
+    st.dataframe(
+        {
+            "System": [one.run for one in found.systems],
+            "Public": [one.public for one in found.systems],
+            "Sealed": [one.sealed for one in found.systems],
+            "Surplus": [one.surplus for one in found.systems],
+            "p": [one.p for one in found.systems],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f", help=about)
+            for name, about in (
+                ("Public", "Mean coverage of the public questions"),
+                ("Sealed", "Mean coverage of the sealed questions"),
+                ("Surplus", "Public minus sealed coverage, minus that of the median system"),
+                ("p", "Chance of such a surplus without knowing the questions, corrected by Holm's method"),
+            )
+        },
+    )
+    st.caption(f"{text.how_many(found.queries, 'queries')} with sealed questions.")

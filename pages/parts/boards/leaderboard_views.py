@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -91,23 +90,15 @@ def correlation_strip(compared: labels.Comparison, with_what: str = "the officia
         )
         st.caption(ui.plain(compared.queries.says))
         return
-    strip = st.container(horizontal=True, gap="large")
-    for name, value, said in zip(
-        ("Spearman", "Kendall", "tau_AP", "Pearson"),
-        (result.spearman, result.kendall, result.tau_ap, result.pearson),
-        (
-            "Rank correlation, from -1 to 1",
-            "Share of system pairs in the same order minus the share of swapped pairs (tau-b)",
-            "Like Kendall, but swaps at the top of the official leaderboard have more weight",
-            "Correlation of the scores",
-        ),
-        strict=True,
-    ):
-        strip.container(key=f"metric {name}", width="content").metric(
-            name, ui.number(value), help=said, width="content"
-        )
-    strip.container(key="metric systems", width="content").metric(
-        "Systems", result.systems, help="Systems on both leaderboards", width="content"
+    kendall = "Share of system pairs in the same order minus the share of swapped pairs (tau-b)"
+    tau_ap = "Like Kendall, but swaps at the top of the official leaderboard have more weight"
+    ui.metrics(
+        ("Spearman", "Spearman", ui.number(result.spearman), "Rank correlation, from -1 to 1"),
+        ("Kendall", "Kendall", ui.number(result.kendall), kendall),
+        ("tau_AP", "tau_AP", ui.number(result.tau_ap), tau_ap),
+        ("Pearson", "Pearson", ui.number(result.pearson), "Correlation of the scores"),
+        ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
+        width="content",
     )
     st.caption(ui.plain(compared.queries.says))
 
@@ -217,11 +208,6 @@ def two_systems(screen: Screen) -> None:
     system_pair(screen, x, first, y, second)
 
 
-def p_value(p: float | None) -> str:
-    """Return a p value as text; a dash if it is missing."""
-    return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
-
-
 def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str) -> None:
     """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
     found = query_points(screen.project, x, first, y, second)
@@ -234,29 +220,26 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         short[run] if same else f"{short[run]}: {board.source} {board.measure}"
         for board, run in ((x, first), (y, second))
     ]
-    strip = st.container(horizontal=True, gap="medium")
-    counts = (
-        ("First better", found.count("first"), f"Queries on which {ui.plain(names[0])} scores higher"),
-        ("Second better", found.count("second"), f"Queries on which {ui.plain(names[1])} scores higher"),
-        ("Equal", found.count("equal"), "Queries on which both score the same"),
-    )
-    for name, count, said in counts:
-        strip.metric(name, count, help=said, width="content")
+    facts: list[ui.Fact] = [
+        ("", "First better", f"{found.count('first')}", f"Queries on which {ui.plain(names[0])} scores higher"),
+        ("", "Second better", f"{found.count('second')}", f"Queries on which {ui.plain(names[1])} scores higher"),
+        ("", "Equal", f"{found.count('equal')}", "Queries on which both score the same"),
+    ]
+    separated = None
     if same:
-        strip.metric(
-            "Difference", f"{found.means[0] - found.means[1]:+z.4f}",
-            help="Mean score of the first system minus that of the second",
-            width="content",
-        )  # fmt: skip
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
+        separated = {True: "separated", False: "not separated"}.get(row.differs)
+        difference = f"{found.means[0] - found.means[1]:+z.4f}"
+        p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
-        strip.metric("p", p_value(row.p), help=why, width="content")
-        if row.differs is not None:
-            separated = "separated" if row.differs else "not separated"
-            st.markdown(
-                f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
-                f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
-            )
+        facts.append(("", "Difference", difference, "Mean score of the first system minus that of the second"))
+        facts.append(("", "p", p, why))
+    ui.metrics(*facts, width="content")
+    if separated is not None:
+        st.markdown(
+            f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
+            f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
+        )
     if found.left_out:
         st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
     texts = {point.query_id: point.text for point in found.points}
@@ -320,9 +303,9 @@ def choose_gold_run(project: Project) -> None:
     wanted = None if chosen == NOTHING else chosen
     if wanted == (now if now in runs else None):
         return
-    if presses.button("Use as gold passages" if wanted else "Clear gold passages", key="set gold"):
-        mark_gold(project, wanted, ui.author())
-        st.rerun()
+    presses.doing(
+        "Use as gold passages" if wanted else "Clear gold passages", mark_gold, project, wanted, key="set gold"
+    )
 
 
 TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
@@ -333,12 +316,9 @@ BEST, ABOVE = "the best", "the one above"
 def choose_test() -> tuple[Test, str | None]:
     """Draw the choices of the paired test and of the system that further columns compare with; return both."""
     address.own("test", TEST_NAMES)
-    test = cast(
-        Test,
-        st.segmented_control(
-            "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
-            format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
-        ),
+    test = st.segmented_control(
+        "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
+        format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
     )  # fmt: skip
     against = st.segmented_control(
         "Add columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",

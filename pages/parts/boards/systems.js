@@ -18,11 +18,7 @@ KINDS.systems = class extends Sorted {
   }
 
   hear(data) {
-    // An answer to an earlier click does not close a row that was opened since.
-    if (this.wanted === undefined || this.wanted === data.open) {
-      this.opened = data.open;
-      this.wanted = undefined;
-    }
+    this.settle(data.open);
     if (data.detail?.run === this.opened) this.detail = data.detail;
     // A link or a step back brings an order. An answer to an earlier click does not change one that was chosen since.
     if (this.asked === undefined || this.asked === data.sorted) {
@@ -138,7 +134,7 @@ KINDS.systems = class extends Sorted {
   point(target) {
     const place = target?.closest?.("tr.system")?.dataset.at;
     const like = place === undefined ? [] : (this.data.board.alike[place] ?? []);
-    for (const row of this.root.querySelectorAll("tr.system")) {
+    for (const row of this.findAll("tr.system")) {
       row.classList.toggle("alike", like.includes(Number(row.dataset.at)));
       row.classList.toggle("pointed", row.dataset.at === place && like.length > 0);
     }

@@ -12,23 +12,18 @@ from pages.parts.shared import html, ui
 
 def summary(known: exams.ExamStatistics) -> None:
     """Draw the statistics of the exam, in one line."""
-    with st.container(horizontal=True):
-        st.metric("Items", f"{known.items:,}", width="content")
-        st.metric("Retired", f"{known.retired:,}", width="content")
-        if known.without_key:
-            st.metric(
-                "Without a key", f"{known.without_key:,}", width="content",
-                help="Items without a right choice. Answers to them cannot be graded.",
-            )  # fmt: skip
-        letter = known.fixed_letter or "A"
-        st.metric(
-            f"Always {letter}", ui.percent(known.fixed_answer), width="content",
-            help="Accuracy of answering every item with this letter, the most frequent key.",
-        )  # fmt: skip
-        st.metric(
-            "Longest choice", ui.percent(known.longest_answer), width="content",
-            help="Share of items whose key is at least as long as every other choice.",
-        )  # fmt: skip
+    unkeyed = "Items without a right choice. Answers to them cannot be graded."
+    fixed = "Accuracy of answering every item with this letter, the most frequent key."
+    longest = "Share of items whose key is at least as long as every other choice."
+    without: ui.Fact = ("", "Without a key", f"{known.without_key:,}", unkeyed)
+    ui.metrics(
+        ("", "Items", f"{known.items:,}", None),
+        ("", "Retired", f"{known.retired:,}", None),
+        *([without] if known.without_key else []),
+        ("", f"Always {known.fixed_letter or 'A'}", ui.percent(known.fixed_answer), fixed),
+        ("", "Longest choice", ui.percent(known.longest_answer), longest),
+        width="content",
+    )
 
 
 def listing(project: Project, items: Sequence[exams.Item]) -> None:

@@ -1,5 +1,6 @@
 """Jobs of an exam: writing items, adding examinees, and running it."""
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -7,7 +8,7 @@ import streamlit as st
 from exam_workbench import exams, graders, grading, jobs
 from exam_workbench.records import CLOSED_BOOK, ORACLE, find_students, run_names
 from exam_workbench.store import Project
-from pages.parts.shared import job_plan, job_progress, model_place, ui
+from pages.parts.shared import job_plan, model_place, presses, ui
 
 USUAL_NUMBER = 50
 SHOWN_FAILURES = 20
@@ -65,26 +66,17 @@ def _price(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> 
 
 
 def _begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
-    left, right = st.columns(2)
-    calls = left.number_input("Call limit", 1, None, None, key="writer calls", placeholder="No limit")
-    cost = right.number_input("Cost limit", 0.0, None, None, key="writer money", placeholder="No limit")
-    patience = jobs.PATIENCE
-    if settings.get("back_end") == "openai":
-        patience = job_plan.choose_patience("writer patience")
-    if st.button("Write items", type="primary", key="writer begin"):
-        author = ui.author()
+    caps = job_plan.limits(project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai")
+
+    def begin(author: str) -> None:
         model_place.remember_settings(settings)
-        with ui.errors(rerun=True):
-            caps = jobs.Caps(max_calls=None if calls is None else int(calls), max_cost=cost, patience=patience)
-            exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
+        exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
+
+    presses.doing("Write items", begin, type="primary", key="writer begin")
 
 
-def writing_progress(project: Project) -> None:
-    """Draw the running job, or the result of the last job of this server."""
-    job_progress.watch(project, "items", _ended)
-
-
-def _ended(job: jobs.BackgroundJob) -> None:
+def writing_ended(job: jobs.BackgroundJob) -> None:
+    """Draw the result of a job that wrote items."""
     report: grading.Report | None = job.result
     if report is None:
         st.error(ui.plain(job.progress.message), icon=":material/error:")
@@ -146,41 +138,34 @@ def _student(project: Project) -> None:
         if context not in (CLOSED_BOOK, ORACLE):
             k = int(st.number_input("Passages per item", 1, LARGEST_K, 1, key="student k"))
         name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
-        if st.button("Add examinee", type="primary", key="student add"):
-            by = kind if kind in exams.RULES else None
-            with ui.errors(rerun=True):
-                made = exams.add_student(
-                    project, exams.Plan(by, settings, context, k, icl, name=name or None), ui.author()
-                )
-                st.toast(
-                    f"Added {ui.plain(made.name)}. Run the exam to collect its answers.", icon=":material/person_add:"
-                )
+        by = kind if kind in exams.RULES else None
+        plan = exams.Plan(by, settings, context, k, icl, name=name or None)
+        presses.doing(
+            "Add examinee", exams.add_student, project, plan, type="primary", key="student add",
+            said="Examinee added. Run the exam to collect its answers.",
+        )  # fmt: skip
 
 
 def _model(kind: str) -> dict[str, Any]:
+    settings = model_place.choose(kind, "student")
     if kind == "openai":
-        place, endpoint = model_place.choose_endpoint({}, "student")
-        return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, "student model")}
-    model = model_place.choose_local("", graders.LOCAL_MODEL, "student local")
+        return settings
     per = st.selectbox(
         "Divide the likelihood of a choice by",
         graders.NORMALISATIONS,
         graders.NORMALISATIONS.index(exams.NORMALISE),
         key="student per",
     )
-    return {"back_end": "transformers", "model": model, "normalise": per}
+    return {**settings, "normalise": per}
 
 
 def _retrieval(project: Project, exam: str) -> None:
     st.caption("Ranks the project's passages for the question of each item. A saved retrieval cannot be changed.")
     how = st.selectbox("Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
     name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
-    if st.button("Retrieve passages", type="primary", key="retrieve"):
-        author = ui.author()
-        with ui.errors(), st.spinner("Ranking passages"):
-            items = exams.make_retrieval(project, name, how, author, query_id=exam)
-            st.toast(f"Items with ranked passages: {items:,}", icon=":material/search:")
-            st.rerun()
+    if presses.button("Retrieve passages", type="primary", key="retrieve"):
+        with st.spinner("Ranking passages"):
+            presses.do(partial(exams.make_retrieval, query_id=exam), project, name, how, said="Passages are ranked.")
 
 
 def offer_sitting(project: Project, exam: str) -> None:
@@ -198,23 +183,8 @@ def offer_sitting(project: Project, exam: str) -> None:
     ):
         st.markdown(f"**{missing:,}** to answer, **{failed:,}** failed")
         again = st.checkbox("Retry failed answers", value=not missing, disabled=not failed, key="sit again")
-        calls = st.number_input(
-            "Call limit", 1, None, None, key="sit calls", placeholder="No limit",
-            help="Calls of models. Examinees that answer by a rule make none.",
-        )  # fmt: skip
-        cost = st.number_input("Cost limit", 0.0, None, None, key="sit cost", placeholder="No limit")
-        patience = exams.Sit.patience
         # An examinee of an earlier version may have a back end that was removed.
-        known = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
-        if any(graders.back_end_name(parameters) == "openai" for parameters in known):
-            patience = job_plan.choose_patience("sit patience")
-        if st.button("Start", type="primary", key="sit begin"):
-            request = exams.Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
-                          retry_failed=again, patience=patience)  # fmt: skip
-            with ui.errors(rerun=True):
-                exams.start_sitting(project, request, ui.author())
-
-
-def sitting_progress(project: Project) -> None:
-    """Draw the running job, or the result of the last job of this server."""
-    job_progress.watch_steps(project, "exams", "Run the exam")
+        given = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
+        remote = any(graders.back_end_name(parameters) == "openai" for parameters in given)
+        request = job_plan.limits(project, exams.Sit(query_id=exam, retry_failed=again), "sit", remote=remote)
+        presses.doing("Start", exams.start_sitting, project, request, type="primary", key="sit begin")

@@ -22,25 +22,13 @@ from exam_workbench.exams import (
 from exam_workbench.measures.item_response import Bounded
 from exam_workbench.store import Project
 from exam_workbench.text import how_many, said_interval
-from pages.parts.shared import address, html, ui
+from pages.parts.shared import address, ui
 from pages.parts.shared.chart_display import draw_chart
 
 ITEMS_SHOWN = 20
 """Number of items listed for each side among those that two examinees answer differently."""
 
 TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
-
-STYLE = """
-.by-model-room { overflow-x: auto; container-type: inline-size; }
-.by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line);
-  white-space: nowrap; }
-.by-model :is(th, td):first-child { text-align: left; white-space: normal; overflow-wrap: anywhere;
-  min-width: 9rem; max-width: 20rem; } .by-model th { color: var(--ew-dim); font-weight: 400; }
-.by-model td.none { color: var(--ew-dim); }
-@container (max-width: 46rem) {
-  .by-model { font-size: 0.87rem; } .by-model :is(th, td) { padding: 0.25rem 0.4rem; } }
-"""
 
 
 @dataclass(frozen=True)
@@ -90,24 +78,16 @@ def board(sat: Sat) -> None:
 def models(sat: Sat) -> None:
     """Draw accuracy by model and context; of several numbers of worked examples, the best one counts."""
     found = grid(sat.rows)
-    head = "".join(f"<th>{html.visible(name)}</th>" for name in found.retrievals)
-    body = []
-    for model in found.models:
-        cells = []
-        for retrieval in found.retrievals:
-            share = found.accuracy(model, retrieval)
-            if share is None:
-                cells.append('<td class="none">–</td>')
-            else:
-                said = f"{share:.3f}"
-                cells.append(f"<td>{f'<b>{said}</b>' if retrieval in found.best[model] else said}</td>")
-        body.append(f"<tr><td>{html.visible(model)}</td>{''.join(cells)}</tr>")
-    st.html(
-        f"<style>{STYLE}</style><div class='by-model-room' tabindex=0><table class='by-model'>"
-        f"<tr><th>Model</th>{head}</tr>{''.join(body)}</table></div>"
-    )
+    table = {"Model": found.models} | {
+        name: [
+            f"{ui.number(found.accuracy(model, name))}{' (best)' * (name in found.best[model])}"
+            for model in found.models
+        ]
+        for name in found.retrievals
+    }
+    st.dataframe(table, hide_index=True)
     st.caption(
-        "Each cell shows the accuracy with the best number of worked examples. Bold marks the best retrieval of each"
+        "Each cell shows the accuracy with the best number of worked examples, and marks the best retrieval of each"
         " model. Closed book and oracle are not ranked."
     )
 

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
-from exam_workbench import charts, errors, exams, text
+from exam_workbench import charts, exams, text
 from exam_workbench.measures.item_response import (
     CRITERIA,
     ESTIMATORS,
@@ -36,15 +36,7 @@ RETIRING = "The items stay in the exam until you save the question bank."
 """Help text of buttons that retire items."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The model of the answers, and its estimator."""
-
-    model: Model
-    estimator: EstimatorName
-
-
-def settings() -> Settings:
+def settings() -> tuple[Model, EstimatorName]:
     """Draw the choices of model and estimator and return them."""
     with st.popover(
         "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
@@ -54,7 +46,7 @@ def settings() -> Settings:
         estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
                                  key="estimator", bind="query-params",
                                  help="Most probable uses priors. The paper uses bounds instead.")  # fmt: skip
-    return Settings(cast(Model, model), cast(EstimatorName, estimator))
+    return model, estimator
 
 
 def draw(
@@ -123,51 +115,36 @@ def _retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None
     active = [item for item in chosen if item.active and item.question_id not in gone]
     if not active:
         st.caption("Select items to see their text and curves or to retire them.")
-    elif presses.button(
-        f"Retire {text.how_many(len(active), 'items')}",
-        icon=":material/remove_circle:",
-        key="retire worthless",
-        help=RETIRING,
-    ):
-        retire_all(project, [item.question_id for item in active])
-        st.rerun()
+    else:
+        _retire_button(project, [item.question_id for item in active], key="retire worthless", help=RETIRING)
 
 
 def going(project: Project, exam: str) -> set[str]:
     """Return the ids of items that the person's drafts retire; draw a note that these items count until the save."""
     found = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if found:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="retired-drafts", width="content").caption(
-                f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}."
-                " They count until you save."
-            )
-            ui.go("question_bank", "Save or discard in the question bank", query=exam)
+        ui.note(
+            f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}. They count until"
+            " you save.",
+            "question_bank", "Save or discard in the question bank", "retired-drafts", query=exam,
+        )  # fmt: skip
     return found
 
 
-def retire_all(project: Project, question_ids: Sequence[str]) -> None:
-    """Retire items in the person's drafts, and show where to undo or save that."""
-    author = ui.author()
-    with ui.errors():
-        exams.retire(project, question_ids, author)
-        st.toast(
-            f"Retired {text.how_many(len(question_ids), 'items')} in your unsaved changes. Save them in the question"
-            " bank.",
-            icon=":material/edit_note:",
-        )
+def _retire_button(project: Project, question_ids: Sequence[str], **options: Any) -> None:
+    """Draw a button that retires items in the person's drafts."""
+    presses.doing(
+        f"Retire {text.how_many(len(question_ids), 'items')}", exams.retire, project, question_ids,
+        said="Retired in your unsaved changes. Save them in the question bank.", icon=":material/remove_circle:",
+        **options,
+    )  # fmt: skip
 
 
 def _failing(found: exams.Responses, item: str) -> None:
-    column = found.items.index(item)
-    answers = dict(zip(found.names, found.correct[:, column].tolist(), strict=True))
-    failed = dict(zip(found.names, found.failed[:, column].tolist(), strict=True))
-    for said, names in (
-        ("Right", [name for name, value in answers.items() if value == 1]),
-        ("Wrong", [name for name, value in answers.items() if value == 0]),
-        ("Failed", [name for name, value in failed.items() if value]),
-    ):
-        if names:
+    at = found.items.index(item)
+    correct, failed = found.correct[:, at], found.failed[:, at]
+    for said, fits in (("Right", correct == 1), ("Wrong", correct == 0), ("Failed", failed)):
+        if names := [name for name, one in zip(found.names, fits.tolist(), strict=True) if one]:
             st.markdown(f"**{said}**: {ui.plain(', '.join(names))}")
 
 
@@ -279,15 +256,7 @@ def _list(project: Project, exam: str, items: Sequence[exams.Item], found: Impro
         },
     )
     wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
-    if presses.button(
-        f"Retire {text.how_many(len(wanted), 'items')}",
-        icon=":material/remove_circle:",
-        type="primary",
-        disabled=not wanted,
-        key="retire shortened",
-    ):
-        retire_all(project, wanted)
-        st.rerun()
+    _retire_button(project, wanted, type="primary", disabled=not wanted, key="retire shortened")
 
 
 FAULT_NAMES = {
@@ -384,14 +353,11 @@ def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> No
     _list_filtered(project, [one for one in falling if one.item.question_id not in gone])
 
 
+@ui.errors()
 def draw_proposed(project: Project, exam: str) -> None:
     """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
-    try:
-        with st.spinner("Comparing choices, sources and items"):
-            values = exams.item_values(project, exam, "all")
-    except errors.WorkbenchError as error:
-        ui.show_error(error)
-        return
+    with st.spinner("Comparing choices, sources and items"):
+        values = exams.item_values(project, exam, "all")
     if all(one.item.proposal_key is None for one in values):
         ui.empty("No open proposals", "Write items with a model above.")
     thresholds = _thresholds(exams.usual_thresholds(values), "proposed ")
@@ -399,18 +365,11 @@ def draw_proposed(project: Project, exam: str) -> None:
     proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
     passing = sum(not one.hits for one in proposed)
     st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
-    if (
-        presses.button(
-            f"Accept {text.how_many(passing, 'passing items')}",
-            type="primary",
-            disabled=not passing,
-            key="accept passing",
-        )
-        and ui.author()
-    ):
-        with ui.errors(rerun=True):
-            exams.accept_passing(project, checked, thresholds, ui.author())
-            st.toast("Accepted as unsaved changes. Save them in the question bank.", icon=":material/edit_note:")
+    presses.doing(
+        f"Accept {text.how_many(passing, 'passing items')}", exams.accept_passing, project, checked, thresholds,
+        type="primary", disabled=not passing, key="accept passing",
+        said="Accepted as unsaved changes. Save them in the question bank.",
+    )  # fmt: skip
     columns = zip(*(exams.value_row(one.values) for one in proposed), strict=True)
     picked = st.dataframe(
         {
@@ -485,12 +444,5 @@ def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
     if not chosen:
         st.caption("Select items to see them or to retire them.")
         return
-    if presses.button(
-        f"Retire {text.how_many(len(chosen), 'items')}",
-        icon=":material/remove_circle:",
-        help=RETIRING,
-        key="retire falling",
-    ):
-        retire_all(project, [item.question_id for item in chosen])
-        st.rerun()
+    _retire_button(project, [item.question_id for item in chosen], key="retire falling", help=RETIRING)
     exam_facts.show(project, chosen[0])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 
 import streamlit as st
 
@@ -53,43 +54,34 @@ def others(project: Project) -> None:
     author, name = ui.person(), project.name
     for terms in terms_of(project):
         st.caption(ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}"))
+    found, given, counts = len(rankings(project)), len(labels.overrides(project)), bank.counts(project)
+    items, answered = counts["items"], counts["answers of students"]
     with st.container(key="files", horizontal=True):
         with _kind("Report"):
             _report(project, author)
         with _kind("Question bank"):
-            st.caption("All questions of the newest version, including inactive questions.")
-            with st.container(horizontal=True):
-                download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: exchange.bank_jsonl(project), author)
-                download(project, "CSV", "bank", f"{name}-bank.csv", lambda: exchange.bank_csv(project), author)
+            about = "All questions of the newest version, including inactive questions."
+            jsonl: File = ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project))
+            _files(project, author, about, jsonl, ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)))
             _in_form(project, "bank", list(formats.FORMS), lambda form: exchange.bank_in_form(project, form), author)
         with _kind("Graded file"):
-            st.caption("Pool, grades, judgments and runs in the Autograder/RUBRIC format.")
-            download(
-                project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: exchange.graded_file(project), author
-            )
+            about = "Pool, grades, judgments and runs in the Autograder/RUBRIC format."
+            graded = partial(exchange.graded_file, project)
+            _files(project, author, about, ("JSONL.GZ", "graded", "graded.jsonl.gz", graded))
         with _kind("Leaderboard"):
             _board(project, author)
         with _kind("Runs"):
-            found = len(rankings(project))
-            st.caption(f"{text.how_many(found, 'runs')} in the TREC format." if found else "No runs yet.")
-            if found:
-                download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: exchange.runs_zip(project), author)
+            about = f"{text.how_many(found, 'runs')} in the TREC format." if found else ""
+            _files(project, author, about, ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)))
         with _kind("Overrides"):
-            given = len(labels.overrides(project))
-            st.caption(
-                f"{text.how_many(given, 'overrides')} with author, reason and state." if given else "No overrides yet."
-            )
-            if given:
-                download(
-                    project,
-                    "CSV",
-                    "overrides",
-                    f"{name}-overrides.csv",
-                    lambda: exchange.overrides_csv(project),
-                    author,
-                )
+            about = f"{text.how_many(given, 'overrides')} with author, reason and state." if given else ""
+            csv = partial(exchange.overrides_csv, project)
+            _files(project, author, about, ("CSV", "overrides", "overrides.csv", csv))
         with _kind("Exam"):
-            _exam(project, author)
+            about = f"{text.how_many(items, 'items')} with their sources, and the answers of examinees."
+            exam: File = ("JSON", "exam", "exam.json", partial(exams.exam_json, project))
+            matrix: File = ("CSV", "responses-matrix", "answers.csv", partial(exams.answers_csv, project))
+            _files(project, author, about if items else "", exam, *([matrix] if answered else []))
         if not project.allows("take everything out"):
             return
         with _kind("Whole project"):
@@ -102,6 +94,18 @@ def others(project: Project) -> None:
                 key="download project",
                 on_click="ignore",
             )
+
+
+File = tuple[str, str, str, Callable[[], str | bytes]]
+"""A file to download: label of the button, name for the activity log, end of the file name, and its content."""
+
+
+def _files(project: Project, author: str, about: str, *files: File) -> None:
+    """Draw what some files have, and their buttons; without content yet, only a note."""
+    st.caption(about or "No content yet.")
+    with st.container(horizontal=True):
+        for label, what, ending, make in files if about else ():
+            download(project, label, what, f"{project.name}-{ending}", make, author)
 
 
 def _report(project: Project, author: str) -> None:
@@ -152,19 +156,6 @@ def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str]
         )
 
 
-def _exam(project: Project, author: str) -> None:
-    found = bank.counts(project)
-    if not found["items"]:
-        st.caption("No exam yet.")
-        return
-    st.caption(f"{text.how_many(found['items'], 'items')} with their sources, and the answers of examinees.")
-    with st.container(horizontal=True):
-        download(project, "JSON", "exam", f"{project.name}-exam.json", lambda: exams.exam_json(project), author)
-        if found["answers of students"]:
-            file = f"{project.name}-answers.csv"
-            download(project, "CSV", "responses-matrix", file, lambda: exams.answers_csv(project), author)
-
-
 PUBLICATIONS_A_PAGE = 6
 
 
@@ -176,29 +167,22 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
         f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
         " the same file again later, even after edits."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        number = st.session_state.get("published", 0)
-        key = f"publication note {project.name} {number}"
-        note = st.text_input("Note", key=key, placeholder="Purpose and audience")
-        if presses.button("Publish qrels", type="primary", icon=":material/publish:", key="publish"):
-            with ui.errors(rerun=True):
-                with st.spinner("Publishing"):
-                    exchange.publish(project, policy, ui.author(), binary, note)
-                st.session_state["published"] = number + 1
-                st.toast("Qrels published.", icon=":material/publish:")
-        if presses.button(
-            "Publish as a bundle",
-            icon=":material/folder_zip:",
-            disabled=project.read_only,
-            key="publish bundle",
-            help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
-        ):
-            with ui.errors(rerun=True):
-                with st.spinner("Publishing and creating the bundle"):
-                    exchange.bundle(project, policy, ui.author(), binary, note, audit.audit_files)
-                st.session_state["published"] = number + 1
-                st.toast("Published. Download the bundle below.", icon=":material/folder_zip:")
     past = exchange.publications(project)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        # After a publication, the field is another one and empty.
+        key = f"publication note {project.name} {len(past)}"
+        note = st.text_input("Note", key=key, placeholder="Purpose and audience")
+        presses.doing(
+            "Publish qrels", partial(exchange.publish, binary=binary, note=note), project, policy, type="primary",
+            icon=":material/publish:", key="publish", said="Qrels published.",
+        )  # fmt: skip
+        presses.doing(
+            "Publish as a bundle",
+            partial(exchange.bundle, binary=binary, note=note, beside=audit.audit_files), project, policy,
+            icon=":material/folder_zip:", disabled=project.read_only, key="publish bundle",
+            help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
+            said="Published. Download the bundle below.",
+        )  # fmt: skip
     if not past:
         st.caption("No publications yet.")
         return
@@ -206,10 +190,6 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
     page = st.pagination(pages, key="publications page") if pages > 1 else 1
     for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
         _publication(project, manifest)
-
-
-def _files(files: dict[str, int | None]) -> str:
-    return ", ".join(name if size is None else f"{name} ({text.file_size(size)})" for name, size in files.items())
 
 
 def _publication(project: Project, manifest: exchange.Manifest) -> None:
@@ -234,7 +214,8 @@ def _publication(project: Project, manifest: exchange.Manifest) -> None:
                 )
             )
             if files := exchange.bundled(project).get(number):
-                st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
+                sizes = [f"{file} ({text.file_size(size)})" if size else file for file, size in files.items()]
+                st.caption(f":material/folder_zip: Bundle: {ui.plain(', '.join(sizes))}")
         author = ui.person()
         if files:
             ui.download(

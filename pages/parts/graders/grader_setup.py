@@ -179,8 +179,7 @@ def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.P
     settings = (grader.spec, parameters, graders.current())
     if known is None or known[0] != settings:
         st.session_state["grader at hand"] = known = (settings, grader)
-    made: graders.Grader = known[1]
-    return made
+    return known[1]
 
 
 def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: bank.NamedGrader | None) -> None:

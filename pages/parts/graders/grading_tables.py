@@ -132,28 +132,27 @@ def price_table(project: Project) -> None:
             key=key,
         )
         changes: dict[str, Any] = st.session_state[key]
-        if any(changes.values()) and presses.button("Save prices", type="primary", key="save prices"):
-            with ui.errors(rerun=True):
-                _save(project, list(known), changes)
+        if any(changes.values()):
+            presses.doing("Save prices", _save, project, known, changes, type="primary", key="save prices")
 
 
-def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
+def _save(project: Project, known: dict[str, Price], changes: dict[str, Any], author: str) -> None:
     """Save the changes of the editor."""
-    known = bank.prices(project)
+    models = list(known)
     for row in changes["deleted_rows"]:
-        bank.set_price(project, models[row], None, ui.author())
+        bank.set_price(project, models[row], None, author)
     for row, cells in changes["edited_rows"].items():
         before = models[int(row)]
         price = known[before]
         stored = {READ: price.input, WRITTEN: price.output, CACHED: price.cached, BATCH: price.batch}
-        _set(project, {MODEL: before, **stored} | cells)
+        _set(project, {MODEL: before, **stored} | cells, author)
         if cells.get(MODEL, before) != before:
-            bank.set_price(project, before, None, ui.author())
+            bank.set_price(project, before, None, author)
     for cells in changes["added_rows"]:
-        _set(project, cells)
+        _set(project, cells, author)
 
 
-def _set(project: Project, cells: dict[str, Any]) -> None:
+def _set(project: Project, cells: dict[str, Any], author: str) -> None:
     read, written = cells.get(READ), cells.get(WRITTEN)
     if read is None or written is None:
         raise errors.InputError(
@@ -165,7 +164,7 @@ def _set(project: Project, cells: dict[str, Any]) -> None:
     price = Price(
         float(read), float(written), None if cached is None else float(cached), BATCH_SHARE if batch is None else batch
     )
-    bank.set_price(project, str(cells.get(MODEL) or ""), price, ui.author())
+    bank.set_price(project, str(cells.get(MODEL) or ""), price, author)
 
 
 def waiting_batches(project: Project) -> None:
@@ -180,7 +179,8 @@ def waiting_batches(project: Project) -> None:
             if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
                 if (grader := bank.grader_again(project, spec)) is not None:
                     # A limit of 0 only resumes the waiting batches and sends no new ones.
-                    job_plan.start(project, grader, grading.Request(grading.Scope(limit=0), batch=True))
+                    request = grading.Request(grading.Scope(limit=0), batch=True)
+                    presses.do(grading.start_job, project, grader, request)
                 else:
                     st.warning(
                         "The settings of this grader are missing. Set it up above as it was before.",
@@ -270,8 +270,9 @@ def _again(project: Project, stored: bank.StoredGrader, failed: int, running: bo
         if running:
             st.caption("A job is running. Wait until it ends, or cancel it.")
         label = f"Retry failed pairs ({failed:,})"
-        if presses.button(label, type="primary", disabled=running, key="ask failed"):
-            job_plan.start(project, grader, request)
+        presses.doing(
+            label, grading.start_job, project, grader, request, type="primary", disabled=running, key="ask failed"
+        )
 
 
 def _pair(pair: grading.Doubtful) -> None:

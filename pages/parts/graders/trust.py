@@ -23,9 +23,7 @@ def draw(project: Project) -> None:
     _card(project, grader)
     _watch(project, grader.spec)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if presses.button("Make card", icon=":material/badge:", key="make card"):
-            with ui.errors(rerun=True):
-                audit.make_card(project, grader, ui.author())
+        presses.doing("Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card")
         pairs = st.number_input("Pairs per change", 1, None, grading.PROBED, key="probed", width=150)
         if presses.button("Test robustness", icon=":material/shield:", key="probe"):
             _ask(project, grader.spec, lambda made, control: grading.probe(project, made, ui.author(), control, pairs))

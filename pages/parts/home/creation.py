@@ -1,9 +1,16 @@
-"""Creating a project: an empty one, or the demo."""
+"""Creating, renaming, removing, restoring and backing up projects."""
 
 import streamlit as st
 
-from exam_workbench import exams, exchange, locations
-from exam_workbench.records import set_member
+from exam_workbench import exams, exchange, locations, server
+from exam_workbench.records import (
+    RemovedProject,
+    remove_project,
+    removed_projects,
+    rename_project,
+    restore_removed,
+    set_member,
+)
 from exam_workbench.store import (
     MOST_HOURS,
     MOST_KEPT,
@@ -19,7 +26,6 @@ from exam_workbench.store import (
     set_aside,
     set_schedule,
 )
-from pages.parts.home.project_names import choose, removed
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"
@@ -102,12 +108,13 @@ def safekeeping(project: Project) -> None:
 def _now(project: Project) -> None:
     if told := st.session_state.pop("backup made", None):
         st.container(key="backup-made").success(told, icon=":material/check:")
-    if st.button("Make a backup now", key="make a backup"):
-        author = ui.author()
+
+    def make(author: str) -> None:
         with st.spinner("Copying the project and checking the copy. You can close this tab."):
             made = backup(project, author=author)
         st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
-        st.rerun()
+
+    presses.doing("Make a backup now", make, key="make a backup")
     st.caption(
         "You can keep working during a backup. To restore a backup, close the app and run"
         " `exam restore BACKUP --project FILE`."
@@ -170,3 +177,65 @@ def _download(project: Project, found: list[Backup]) -> None:
 def _content(project: Project, author: str, one: Backup) -> bytes:
     with project.doing("take everything out", author=author):
         return exchange.recorded(project, author, "backup", one.path.name, one.path.read_bytes)
+
+
+REMOVED = "removed project"
+
+
+def rename_or_remove(project: Project) -> None:
+    """Draw the section that renames or removes the open project, initially collapsed."""
+    with st.expander("Rename or remove", icon=":material/edit:", key="rename or remove", on_change="rerun") as part:
+        if not part.open:
+            return
+        with st.form("rename", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+            # File systems allow 255 bytes; a character takes up to four.
+            name = st.text_input(
+                "New name", project.name, max_chars=60, help="Spaces become hyphens.", key="new name of the project"
+            )
+            renamed = st.form_submit_button("Rename project", key="rename project")
+        removed = st.button("Remove project", icon=":material/delete:", key="remove project")
+        st.caption("A removed project is moved to the folder `removed`, with its backups. You can undo this.")
+        with ui.errors():
+            if renamed:
+                with server.giving_up(project):
+                    path = rename_project(project, name, ui.author())
+                choose(path.stem)
+            if removed:
+                with server.giving_up(project):
+                    st.session_state[REMOVED] = remove_project(project, ui.author())
+                choose(next(iter(ui.projects()), None))
+
+
+def choose(name: str | None) -> None:
+    """Open a project from the next run of the script on."""
+    st.session_state["opened"] = name
+    st.rerun()
+
+
+def undo_removal() -> None:
+    """Draw the button that restores the project that was removed in this browser tab; draw nothing without one."""
+    removed = st.session_state.get(REMOVED)
+    if removed is None or not removed.path.exists():
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="removed"):
+        st.text(f"Project {removed.name} is removed.")
+        if st.button("Undo", icon=":material/undo:", key="undo removal"):
+            _restore(removed)
+
+
+def removed() -> None:
+    """Draw the choice of a removed project to restore; draw nothing without one."""
+    found = {f"{one.name} ({one.removed_at:%Y-%m-%d %H:%M:%S})": one for one in removed_projects()}
+    if (identity := login.identity()) is not None:
+        known = server.with_role({title: one.path for title, one in found.items()}, identity)
+        found = {title: found[title] for title in known}
+    if found:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            title = st.selectbox("Removed project", list(found), key="project to restore")
+            if st.button("Restore project", key="restore project"):
+                _restore(found[title])
+
+
+def _restore(removed: RemovedProject) -> None:
+    with ui.errors():
+        choose(restore_removed(removed, ui.author(), login.identity()).stem)

@@ -269,5 +269,4 @@ def _preview(project: Project, rows: Sequence[Row], groups: list[exchange.Group]
         with st.spinner("Reading the files"):
             known = (key, exchange.import_groups(project, groups, ui.person(), preview=True))
         st.session_state["preview"] = known
-    results: list[exchange.Imported] = known[1]
-    return results
+    return known[1]

@@ -26,7 +26,7 @@ KINDS.panels = class extends Part {
         h("span.piece", { class: part.tone, style: { "flex-grow": part.count },
           title: `${part.shown} ${part.name}` }))),
       h("div.legend", pieces.map((part) => this.to({ to: part.to }, "span.entry",
-        part.swatch === false ? null : h("i.swatch", { class: part.tone }), h("b", part.shown), ` ${part.name}`))));
+        h("i.swatch", { class: part.tone }), h("b", part.shown), ` ${part.name}`))));
   }
 
   systems({ rows }) {

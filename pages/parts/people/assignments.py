@@ -38,8 +38,7 @@ def due_days(project: Project, texts: Mapping[str, str], found: list[review.Shar
         if st.form_submit_button("Set due date", icon=":material/event:", key="set adjudicators"):
             chosen, last = queries or list(texts), day if isinstance(day, date) else None
             said = f"Due date of {how_many(len(chosen), 'queries')}: {last or 'none'}."
-            author = ui.author()
-            presses.did(partial(set_due, project, chosen, last, author, person), said)
+            presses.do(partial(set_due, name=person), project, chosen, last, said=said)
 
 
 def double_assignments(project: Project, texts: Mapping[str, str], names: list[str]) -> None:
@@ -76,14 +75,13 @@ def double_assignments(project: Project, texts: Mapping[str, str], names: list[s
         )
         pressed = st.form_submit_button("Assign", icon=":material/group_add:", key="assign")
         if pressed and query:
-            author = ui.author()
 
-            def assign() -> None:
+            def assign(author: str) -> None:
                 drawn = None if sample is None else sample_of(project, query, int(sample))
                 assign_double(project, query, author, people, int(wanted), drawn, decider)
                 presses.empty("double")
 
-            presses.did(assign, "Assigned. The assessors see it on My work.")
+            presses.do(assign, said="Assigned. The assessors see it on My work.")
     if pressed:
         ui.show_error(errors.InputError("no-query-named", "No query is chosen.", "Choose a query, then assign it."))
 
@@ -108,18 +106,16 @@ def row(project: Project, one: Double, text: str) -> None:
             f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(' · '.join(said))}"
         )
         for name in one.present:
-            if presses.button(f"Release {name}", key=f"release {one.key} {name}", type="tertiary"):
-                presses.did(
-                    partial(release_double, project, one.query_id, name, ui.author(), one.key),
-                    f"Released {name} from this assignment.",
-                )
-        with st.popover("End", key=f"end {one.key}", type="tertiary", icon=":material/close:"):
-            st.text("All assessors will see all judgments. Adjudicated decisions stay.")
-            if presses.button("End assignment", key=f"end {one.key} now"):
-                presses.did(
-                    partial(review.end_double, project, one.query_id, ui.author(), one.key),
-                    "Assignment ended. All assessors can see its judgments.",
-                )
+            presses.doing(
+                f"Release {name}", partial(release_double, number=one.key), project, one.query_id, name,
+                key=f"release {one.key} {name}", type="tertiary",
+                said=f"Released {ui.plain(name)} from this assignment.",
+            )  # fmt: skip
+        presses.confirming(
+            "End", "All assessors will see all judgments. Adjudicated decisions stay.",
+            partial(review.end_double, number=one.key), project, one.query_id, now="End assignment",
+            now_key=f"end {one.key} now", key=f"end {one.key}", type="tertiary", icon=":material/close:",
+        )  # fmt: skip
 
 
 def _how_far(judged: int | None, of: int) -> str:

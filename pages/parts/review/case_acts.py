@@ -27,7 +27,6 @@ class Desk:
         measure: the measure for an order by effect.
         said: message about the last action, and whether it can be undone; kept until the person moves on. If another
             person was first, also the case of the refusal.
-        error: why an action failed.
         weighed: the effect of a tried rating on the open case.
     """
 
@@ -38,7 +37,6 @@ class Desk:
     order: review.Order
     measure: str
     said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
-    error: dict[str, str] | None = None
     weighed: dict[str, Any] | None = None
     _refused: str = ""
 
@@ -57,14 +55,6 @@ class Desk:
             return
         self.said = None
         st.session_state.pop(SAID, None)
-
-
-def do(desk: Desk, act: actions.Act) -> None:
-    """Do an action of the component, and show why it failed if it did."""
-    try:
-        ACTS[act["do"]](desk, act)
-    except errors.WorkbenchError as error:
-        desk.error = {"code": error.code, "message": error.message, "hint": error.hint or ""}
 
 
 def listed(desk: Desk, cell: review.Cell | None, case: str | None = None) -> review.Queue:
@@ -482,12 +472,11 @@ def queue_view(project: Project, left: review.Side, right: review.Side, policy: 
     asked = actions.asked_of(KEY)
     order, measure = _filters(project, left, right, review.agreement(project, left, right), asked)
     desk = Desk(project, left, right, policy, order, measure)
-    for act in asked.each():
-        do(desk, act)
+    error = asked.do(lambda act: ACTS[act["do"]](desk, act))
     found = review.agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
     data = shown(project, left, right, found, cell, listed(desk, cell), policy, order)
-    data |= {"said": desk.said, "error": desk.error, "weighed": desk.weighed}
+    data |= {"said": desk.said, "error": error, "weighed": desk.weighed}
     disagreements_address.write()
     asked.draw("cases", data)
 

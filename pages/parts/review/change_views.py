@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import answers, bank, measures, review, study, text
+from exam_workbench import answers, measures, review, study, text
 from exam_workbench.records import Freeze, pooled_queries
 from exam_workbench.store import Project
 from pages.parts.shared import address, html, policy_widgets, ui
@@ -57,23 +57,15 @@ def _difference(change: review.QuestionChange) -> str:
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
         return html.visible(shown.shown) if shown else ""
-    lines = [marked(old.shown, new.shown)]
+    lines = [html.marked(old.shown, new.shown)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:
         lines.append(f"{old.kind.capitalize()} → {new.kind}")
     if "answer key" in change.kinds:
         keys = [" | ".join((q.answer_key or "", *q.choices)) or "none" for q in (old, new)]
-        lines.append(f"Answer key: {marked(*keys)}")
+        lines.append(f"Answer key: {html.marked(*keys)}")
     return "<br>".join(lines)
-
-
-def marked(before: str, after: str) -> str:
-    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
-    tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
-    parts = [tags[tag].format(html.visible(part)) for tag, part in bank.word_difference(before, after)]
-    # A space separates a removed word from the added one.
-    return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
 def boards(_: Project, found: review.StateChanges) -> None:
@@ -194,22 +186,18 @@ def _summary(
 ) -> None:
     asked = {one.name: one for one in frozen}
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
-    with st.container(horizontal=True, gap="medium", key="sums"):
-        tops = [one for one in changes if one.gone or one.new or one.moved]
-        st.container(key="metric differing", width="content").metric(
-            "Queries with different results", f"{len(tops):,} of {queries:,}", width="content"
-        )
-        gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
-        st.container(key="metric gone-new", width="content").metric(
-            "Passages removed / added", f"{gone:,} / {new:,}", width="content"
-        )
-        if any(asked[name].system or not tops for name in (before, after)):
-            st.metric("Different answers", f"{sum(one.answer for one in changes):,}", width="content")
-        if fall is not None:
-            st.metric(
-                fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", width="content", delta_color="off",
-                delta=f"{fall.difference:+z.3f}" if abs(fall.difference) >= 0.0005 else None,
-            )  # fmt: skip
+    tops = [one for one in changes if one.gone or one.new or one.moved]
+    gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
+    facts: list[ui.Fact] = [
+        ("differing", "Queries with different results", f"{len(tops):,} of {queries:,}", None),
+        ("gone-new", "Passages removed / added", f"{gone:,} / {new:,}", None),
+    ]
+    if any(asked[name].system or not tops for name in (before, after)):
+        facts.append(("", "Different answers", f"{sum(one.answer for one in changes):,}", None))
+    if fall is not None:
+        change = ui.change(fall.before, fall.after)
+        facts.append(("", fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", None, change))
+    ui.metrics(*facts, key="sums", width="content")
     when = [f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
     lines = [f"{', '.join(when)}."]
     if fall is not None:
@@ -321,7 +309,7 @@ def _answers(found: answers.QueryDifference) -> None:
         words = html.visible(other or one or "")
         said = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
     else:
-        words = marked(one, other)
+        words = html.marked(one, other)
     st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{said}</span> <div>{words}</div></div>')
 
 
@@ -337,7 +325,7 @@ def _row(one: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -
     if one.text is None:
         words = '<span class="what">No text returned.</span>'
     elif twin is not None and twin.text is not None:
-        words = marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
+        words = html.marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
     else:
         words = html.visible(ui.shortened(one.text, EXCERPT))
     return (
@@ -352,9 +340,3 @@ def _what(one: answers.PlacedPassage, later: bool) -> str:
     if one.rewritten is not None:
         return "text changed"
     return "added" if later else "removed"
-
-
-def offered(project: Project) -> list[Freeze]:
-    """Return the snapshots if at least two exist, otherwise an empty list."""
-    found = answers.frozen_runs(project)
-    return found if len(found) > 1 else []

@@ -37,7 +37,7 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
         "judged": list(SCALE),
         "rated": list(types.RATINGS),
     }
-    _asked().draw("decisions", data)
+    actions.asked_of(KEY).draw("decisions", data)
 
 
 def stated(one: review.Contested) -> str | None:
@@ -53,15 +53,13 @@ def arrive(project: Project, found: list[review.Contested]) -> None:
     Args:
         found: the places of all lists.
     """
-    named = (st.query_params.get(name) for name in NAMES)
-    given = {name: key for name, key in zip(NAMES, named, strict=True) if key}
-    came = _places().come(project.name, given)
+    came = _places().come(project.name)
     standing = next((one.standing for one in found if one.place == _now()), None)
     if came and standing is not None:
         st.session_state[STATE] = standing
     st.session_state.setdefault(STATE, "differs")
     if came:
-        st.session_state[_LACKING] = st.session_state[STATE] if given and standing is None else ""
+        st.session_state[_LACKING] = st.session_state[STATE] if _places().now and standing is None else ""
 
 
 def opened(listed: list[review.Contested]) -> int:
@@ -77,7 +75,7 @@ def opened(listed: list[review.Contested]) -> int:
     if now not in numbers:
         at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
-    _places().stay(_named(now), NAMES)
+    _places().stay(**_named(now))
     return numbers[now]
 
 
@@ -94,7 +92,7 @@ def button(label: str, project: Project, do: str, said: dict[str, Any], **option
         said: the other fields of the action.
         options: passed to `st.button`.
     """
-    st.button(label, on_click=_asked().press, args=({"do": do, "home": project.name, **said},), **options)
+    st.button(label, on_click=actions.asked_of(KEY).press, args=({"do": do, "home": project.name, **said},), **options)
 
 
 def reason(project: Project, place: review.Place) -> None:
@@ -113,14 +111,14 @@ def act(project: Project) -> None:
     Raises:
         WorkbenchError: some decisions were not saved; the message names them.
     """
-    asked = _asked()
+    asked = actions.asked_of(KEY)
     acts = list(asked.acts)
     if acts:
         st.session_state[_LACKING] = ""
     steps = [one for one in acts if one["do"] == "open"]
     if gone := [_place(one) for one in steps if one["home"] == project.name]:
         # The steps leave the queue only afterwards: if the run ends here, the next run repeats them.
-        _places().go(_named(gone[-1]), NAMES)
+        _places().go(**_named(gone[-1]))
     for one in steps:
         asked.take(one)
     decided = [one for one in acts if one["do"] != "open"]
@@ -149,18 +147,14 @@ def act(project: Project) -> None:
     actions.save_all(asked, decided, project.name, save, _called)
 
 
-def _asked() -> actions.Asked:
-    return actions.asked_of(KEY)
+def _now() -> review.Place:
+    """Return the open place; unknown parts are empty."""
+    now = _places().now
+    return now.get("query", ""), now.get("passage", ""), now.get("question")
 
 
 def _places() -> address.Places:
-    return address.places(KEY)
-
-
-def _now() -> review.Place:
-    """Return the open place; unknown parts are empty."""
-    query_id, passage_id, question_id = (_places().now.get(name) for name in NAMES)
-    return query_id or "", passage_id or "", question_id
+    return address.places(KEY, NAMES)
 
 
 def _named(place: review.Place) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -181,9 +182,8 @@ def hold_out(project: Project) -> None:
             key="hold out share",
         )
         seed = st.number_input("Seed (empty: random)", 0, None, found.seed if found else None, 1, key="hold out seed")
-        if presses.button("Save", key="save hold out", type="primary"):
-            with ui.errors(rerun=True):
-                held_out.set_hold_out(project, share / 100, ui.author(), seed)
+        act = partial(held_out.set_hold_out, seed=seed)
+        presses.doing("Save", act, project, share / 100, key="save hold out", type="primary")
 
 
 def downloads(found: review.Agreement) -> None:

@@ -13,12 +13,12 @@ NAMES = ("left", "right", "view", "order", "settled", "query", "cell", "case", "
 """Address parameters of this screen."""
 WIDGETS = {"query": "query_listed", "view": "cases_shown"}
 """Keys of widgets whose address parameter has a different name, as on other screens."""
-_KEPT, _WRITTEN = "place of the disagreements", "address of the disagreements"
-"""Session keys: the place, kept during visits to other screens, and the part of it that was written to the address."""
-
-
 _HELD = "case before one"
 """Session key of the project and the case in which a person tries something while the address names no case."""
+
+
+def _here() -> address.Places:
+    return address.places("disagreements", NAMES)
 
 
 def arrive() -> bool:
@@ -27,34 +27,22 @@ def arrive() -> bool:
     Returns:
         Whether the person came from another screen or place, so that the widgets must be set again.
     """
-    given = _given()
+    here = _here()
     # Streamlit drops widget values once another screen is drawn. A place that was left earlier is still there.
-    came = "left" not in st.session_state or address.arrived()
+    anew = "left" not in st.session_state or address.arrived()
     # When a person opens a passage, the browser records this screen with the passage's address, which names no place.
     # The kept place may be the one without filters.
-    if came and _KEPT in st.session_state and (not given or "passage" in st.query_params):
+    if anew and here.been and (not here.given or "passage" in st.query_params):
         return True
-    # A choice from a run that did not finish is not in the address yet.
-    if not came and given == st.session_state.get(_WRITTEN):
-        return False
-    st.session_state[_KEPT] = given
-    st.session_state[_WRITTEN] = given
-    st.session_state.pop(_HELD, None)
-    return True
-
-
-def _given() -> dict[str, str]:
-    return {name: said for name in NAMES if (said := st.query_params.get(name))}
-
-
-def _kept() -> dict[str, str]:
-    found: dict[str, str] = st.session_state.get(_KEPT, {})
-    return found
+    came = here.come("")
+    if came:
+        st.session_state.pop(_HELD, None)
+    return came or anew
 
 
 def named(name: str) -> str:
     """Return a part of the place; empty if it is not set."""
-    return _kept().get(name, "")
+    return _here().named(name)
 
 
 def hold(case: str) -> None:
@@ -76,15 +64,15 @@ def put(**said: object) -> None:
     """
     if "case" in said:
         st.session_state.pop(_HELD, None)
-    kept = _kept() | {name: "" if value is None else str(value) for name, value in said.items()}
-    st.session_state[_KEPT] = {name: value for name, value in kept.items() if value}
+    here = _here()
+    here.set(**here.now | {name: "" if value is None else str(value) for name, value in said.items()})
 
 
 def write() -> None:
     """Write the place to the address in one step."""
-    if _given() != _kept() or "passage" in st.query_params:
-        address.say({name: named(name) for name in (*NAMES, "passage", "question")})
-    st.session_state[_WRITTEN] = _kept()
+    here = _here()
+    if here.given != here.now or "passage" in st.query_params:
+        address.say({name: here.named(name) for name in (*NAMES, "passage", "question")})
 
 
 def set_widget(name: str, options: Iterable[str], default: str) -> None:

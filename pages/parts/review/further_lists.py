@@ -86,7 +86,6 @@ def stray_list(project: Project, left: review.Side, right: review.Side, policy: 
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
-    st.html(f"<style>{STYLE}</style>")
     key = pager("strays", (policy, source))
     total, found = review.strays(project, policy, source, ROWS_A_PAGE, offset(key))
     st.container(key="strays").caption(
@@ -126,7 +125,6 @@ def uncovered_list(project: Project, left: review.Side, right: review.Side, poli
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
-    st.html(f"<style>{STYLE}</style>")
     key = pager("uncovered", (policy, source))
     total, found = review.uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
     st.caption(
@@ -173,7 +171,6 @@ def record_list(project: Project, *_: object) -> None:
             f"Export disputed judgments as CSV ({disputed})", review.disputes_csv(project), "disputes.csv", "text/csv",
             on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
         )  # fmt: skip
-    st.html(f"<style>{STYLE}</style>")
     key = pager("record", project.name)
     found = review.record(project, ROWS_A_PAGE, offset(key))
     texts = passage_texts(project, [one.case.passage_id for one in found])

@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, review
-from exam_workbench.errors import WorkbenchError
 from exam_workbench.records import SCALE, doubles, guidelines, judging, own_judgment, passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import guidelines_beside
@@ -68,14 +67,8 @@ def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters,
         # A person who has to enter a name first is asked to repeat the action.
         asked.acts.clear()
         ui.author()
-    error = None
     with ui.errors():
-        for act in asked.each():
-            try:
-                _do(project, policy, place, person, act)
-            except WorkbenchError as refused:
-                error = {name: act.get(name) for name in ("id", "query", "passage")}
-                error |= {"message": html.as_shown(refused.message), "hint": html.as_shown(refused.hint or "")}
+        error = asked.do(lambda act: _do(project, policy, place, person, act))
         turn = review.next_turn(project, policy, wanted, person, blind, place.query_id)
         if turn is None:
             st.container(key="no-matches").caption("No matching passages. Clear a filter.")

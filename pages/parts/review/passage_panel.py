@@ -1,11 +1,14 @@
-"""The panel next to a passage: the judgments of all sources, the rank in every run, and the guidelines."""
+"""The list of passages, and the panel next to a passage: judgments of all sources, ranks and guidelines."""
+
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
-from exam_workbench.records import guidelines, judgment_history, set_guidelines
-from exam_workbench.review import Desk
+from exam_workbench.records import guidelines, judgment_history, judgments as given_in, set_guidelines, source_of
+from exam_workbench.review import Desk, Found, Listed
 from exam_workbench.store import Project
-from pages.parts.shared import html, presses, ui
+from pages.parts.shared import actions, html, presses, ui
 
 
 def known(project: Project, desk: Desk) -> None:
@@ -31,5 +34,72 @@ def guidelines_beside(project: Project, query_id: str) -> None:
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
                 # Always enabled: the text is known after the field loses focus, which the click on the button causes.
                 if presses.button(f"Save {title.lower()}", key=f"save guidelines {about}") and new != old:
-                    set_guidelines(project, new, ui.author(), about)
-                    st.rerun()
+                    presses.do(partial(set_guidelines, query_id=about), project, new)
+
+
+KEY = "passage-list"
+PASSAGES_A_PAGE = 40
+
+Place = tuple[str, str]
+"""Query id and passage id."""
+
+
+def passage_list(
+    project: Project,
+    found: Found,
+    query_id: str | None,
+    source: str | None,
+    place: tuple[str, str | None] | None,
+    graded: bool,
+) -> None:
+    """Draw one page of the list, with links from the open passage to its neighbours.
+
+    Args:
+        query_id: the query to which the list is restricted, if any.
+        source: source of judgments that the list shows next to the person's own.
+        place: the open passage.
+        graded: whether anything has been graded.
+    """
+    mine = source_of(ui.person()) if ui.person() else source
+    own = {} if mine is None or mine == source else given_in(project, mine)
+    acts().draw(
+        "passages",
+        {
+            "total": found.total,
+            "place": found.here.place if found.here else None,
+            "page": found.page,
+            "size": PASSAGES_A_PAGE,
+            "query": query_id,
+            "chosen": place,
+            "before": _place(found.before),
+            "after": _place(found.after),
+            "rows": [_row(one, graded, own.get(one.query_id, {}).get(one.passage_id), source) for one in found.rows],
+        },
+    )
+
+
+def acts() -> actions.Asked:
+    """Return the actions of the list: a passage to open, or a page to turn to."""
+    return actions.asked_of(KEY)
+
+
+def _place(row: Listed | None) -> Place | None:
+    return None if row is None else (row.query_id, row.passage_id)
+
+
+def _row(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
+    about = [
+        "" if own is None else f"you judged {own}",
+        "" if row.judgment is None else f"{'' if own is None else f'{source} '}judged {row.judgment}",
+        "overridden" if row.overridden else "",
+        f"{row.ungraded} ungraded" if row.ungraded else "",
+        f"{row.failed} failed" if row.failed else "",
+    ]
+    return {
+        "at": (row.query_id, row.passage_id),
+        "query": ui.shortened(row.query, 120),
+        "text": ui.shortened(" ".join((row.excerpt or row.passage_id).split()), 110),
+        "label": row.label,
+        "about": html.as_shown(" · ".join(filter(None, about))),
+        "graded": graded,
+    }

@@ -43,7 +43,7 @@ KINDS.passages = class extends Desk {
         h("span.where", { title: here ? all : "The open passage is not in this list" },
           here ? `${count(here)} of ${count(total)}` : all),
         step("Next", "J", 1)),
-      h("ol.list", { "aria-label": "Passages", onkeydown: (event) => this.move(event) },
+      h("ol.list", { "aria-label": "Passages", onkeydown: (event) => walk(event, this.findAll(".row")) },
         rows.length ? groups : h("li.nothing", "No matching passages. Clear a filter.")),
       total > size && h("div.pages", turn("‹", "Previous page", page - 1),
         h("span.where", `${count(first + 1)}–${count(first + rows.length)} of ${count(total)}`),
@@ -58,15 +58,5 @@ KINDS.passages = class extends Desk {
     },
     row.graded && chip(row.label, row.label === null ? "no label" : `label ${row.label}`),
     h("span", h("span.text", { dir: "auto" }, row.text), row.about && h("span.said", row.about))));
-  }
-
-  move(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const items = [...this.root.querySelectorAll(".row")];
-    const at = items.indexOf(event.target);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
-    if (at < 0 || to === undefined) return;
-    event.preventDefault();
-    items[to]?.focus();
   }
 };

@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import bank, errors, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
-from pages.parts.review.passage_list import Place
+from pages.parts.review.passage_panel import Place
 from pages.parts.shared import actions, html, policy_widgets, presses, ui, view_choice
 
 OVERRIDES_A_PAGE = 10
@@ -40,7 +40,8 @@ def questions(
         "ratings",
         {
             "at": (desk.query_id, desk.passage_id),
-            "tab": tab_of(project.name),
+            # The text that a person types belongs to them and the project.
+            "tab": f"{project.name}\n{ui.person()}",
             "can": policy is not None and desk.text is not None,
             "several": len(shown) > 1,
             "questions": [
@@ -205,15 +206,14 @@ def _override_row(project: Project, one: labels.Override, without: int | None, n
     said, buttons = st.columns([9, 4], vertical_alignment="center")
     said.html(html.override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
     with buttons.container(horizontal=True, horizontal_alignment="right"):
-        if one.stale and presses.button(
-            "Confirm", key=f"confirm {one.key}", help="Apply the override to the new wording"
-        ):
-            labels.confirm(project, one.key, ui.author())
-            st.rerun()
-        if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
-            labels.withdraw(project, one.key, ui.author())
-            st.toast(WITHDRAWN, icon=":material/undo:")
-            st.rerun()
+        if one.stale:
+            presses.doing(
+                "Confirm", labels.confirm, project, one.key, key=f"confirm {one.key}",
+                help="Apply the override to the new wording",
+            )  # fmt: skip
+        presses.doing(
+            "Withdraw", labels.withdraw, project, one.key, key=f"take back {one.key}", type="tertiary", said=WITHDRAWN
+        )
         st.button(
             "Open",
             key=f"go to {one.key}",
@@ -228,9 +228,6 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
     question = {} if question_id is None else {"question": question_id}
     # In one update, so that Back never stops at a query with a passage of another query.
     st.query_params.update(query=query_id, passage=passage_id, **question)
-
-
-KEY = "question-ratings"
 
 
 def _question(one: review.AskedQuestion, graders: Collection[str], opened: bool) -> dict[str, Any]:
@@ -283,8 +280,3 @@ def _override(one: labels.Override) -> dict[str, Any]:
 def ratings_of(given: Mapping[str, Any]) -> dict[str, int]:
     """Return ratings by question id from the browser's data."""
     return {str(question_id): int(rating) for question_id, rating in given.items()}
-
-
-def tab_of(project: str) -> str:
-    """Return a key for the text that a person types in a project."""
-    return f"{project}\n{ui.person()}"

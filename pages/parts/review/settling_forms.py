@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import errors, labels, review, types
 from exam_workbench.records import find_source
 from exam_workbench.store import Project
-from pages.parts.shared import address, presses, ui
+from pages.parts.shared import address, html, presses, ui
 from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
 
 HOW: dict[types.Act, str] = {
@@ -205,7 +205,7 @@ def _label_words(found: review.Outcome, rating: int, given: bool) -> str:
     Args:
         given: whether it is saved already.
     """
-    before, after = ("none" if value is None else str(value) for value in (found.before, found.after))
+    before, after = html.named(found.before), html.named(found.after)
     because = ""
     if found.also and found.after is not None and rating < found.after:
         first, also = found.also[0], "also " if found.before == found.after else ""

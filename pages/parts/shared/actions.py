@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench.errors import WorkbenchError
-from pages.parts.shared import components, person
+from pages.parts.shared import components, html, person
 
 TOLD = 20.0
 """Seconds for which a failure to save is shown, unless another action follows."""
@@ -68,11 +68,24 @@ class Asked:
         while self.acts:
             yield self.acts.pop(0)
 
+    def do(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
+        """Do the actions in order; return the last refused one with the reason, for the component."""
+        error = None
+        for one in self.each():
+            try:
+                act(one)
+            except WorkbenchError as refused:
+                error = {name: one.get(name) for name in ("id", "query", "passage")} | {
+                    "code": refused.code,
+                    "message": html.as_shown(refused.message),
+                    "hint": html.as_shown(refused.hint or ""),
+                }
+        return error
+
 
 def asked_of(key: str) -> Asked:
     """Return the pending actions of a component in this browser tab."""
-    found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
-    return found
+    return st.session_state.setdefault(f"asked of {key}", Asked(key))
 
 
 def save_all(

@@ -5,7 +5,7 @@ writes them back, with one step of the history per choice. So Back would undo ch
 Here the address is read when the person follows a link. It is written in one step when the choices differ from it.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -127,74 +127,68 @@ class Places:
     A delayed browser may still send an earlier one, which is not a step of the person.
 
     Args:
+        names: the parameters of a place.
         home: the context of the places, such as the project.
     """
 
+    names: Sequence[str]
     home: str = ""
     been: list[dict[str, str]] = field(default_factory=list)
 
-    def come(self, home: str, given: dict[str, str]) -> bool:
-        """Apply the address if the person followed a link or went back; return whether that is so.
-
-        Args:
-            given: the parameters of the screen.
-        """
+    def come(self, home: str) -> bool:
+        """Apply the address if the person followed a link or went back; return whether that is so."""
+        given = self.given
         if home == self.home and not streamlit_bridge.went_back() and given in self.been and not (given and arrived()):
             return False
         self.home, self.been = home, [given]
         return True
 
     @property
+    def given(self) -> dict[str, str]:
+        """The place in the address."""
+        return {name: said for name in self.names if (said := st.query_params.get(name))}
+
+    @property
     def now(self) -> dict[str, str]:
         """The present place."""
         return self.been[-1] if self.been else {}
 
-    def go(self, place: Mapping[str, str], names: Iterable[str]) -> None:
-        """Go to another place and write it into the address.
+    def named(self, name: str) -> str:
+        """Return a part of the present place; empty if it has none."""
+        return self.now.get(name, "")
 
-        Args:
-            place: by parameter; empty values are left out.
-            names: all parameters of the screen.
-        """
-        now = {name: value for name, value in place.items() if value}
-        if now != self.now:
-            self.been = [*self.been, now][-PLACES:]
-        say({name: now.get(name, "") for name in names})
+    def go(self, **place: str) -> None:
+        """Go to another place, by parameter, and write it into the address; empty values are left out."""
+        say(self.set(**place))
 
-    def stay(self, place: Mapping[str, str], names: Iterable[str]) -> None:
+    def put(self, **said: str) -> None:
+        """Change parts of the place as `go` does."""
+        self.go(**self.now | said)
+
+    def stay(self, **place: str) -> None:
         """Set the present place without a step in the history, such as a default or a replacement for a missing
         place.
 
         It replaces the place in the address. Call it in every run, so that elements keep their positions on the page.
-
-        The arguments are those of `go`.
         """
+        begin_at(**self.set(**place))
+
+    def set(self, **place: str) -> dict[str, str]:
+        """Go to another place without writing it; return it with all its parameters."""
         now = {name: value for name, value in place.items() if value}
         if now != self.now:
             self.been = [*self.been, now][-PLACES:]
-        begin_at(**{name: now.get(name, "") for name in names})
+        return {name: now.get(name, "") for name in self.names}
 
 
-def places(key: str) -> Places:
-    """Return the places of a screen in this browser tab."""
-    return st.session_state.setdefault(f"places of {key}", Places())
+def places(key: str, names: Sequence[str]) -> Places:
+    """Return the places of a screen in this browser tab; the arguments are its key and parameters."""
+    return st.session_state.setdefault(f"places of {key}", Places(names))
 
 
 def arrived() -> bool:
     """Return whether the previous run drew another screen."""
     return _here().moved
-
-
-def read_as(**place: str) -> None:
-    """Make parameters readable from the address in this run; `begin_at` later writes them to the browser.
-
-    On the way to another screen, the browser records this screen with the other's address, so a return would lose the
-    place.
-
-    Args:
-        place: by parameter; empty values are ignored.
-    """
-    streamlit_bridge.make_readable(place)
 
 
 def begin_at(**place: str) -> None:

@@ -60,7 +60,7 @@ class Desk extends Part {
       return this.redraw();
     }
     const fits = (one) => one.getAttribute("aria-keyshortcuts").toLowerCase() === name;
-    const button = [...this.root.querySelectorAll("[aria-keyshortcuts]")].find(fits);
+    const button = this.findAll("[aria-keyshortcuts]").find(fits);
     if (!button || (!event.altKey && isUsed(event, this.elsewhere?.(event)))) return;
     swallow(event);
     if (event.altKey || !event.repeat) button.click();
@@ -69,7 +69,7 @@ class Desk extends Part {
   // A button that lists further keys, and those of all buttons.
   help(more = []) {
     const words = (one) => [...one.childNodes].filter((node) => node.localName !== "kbd").map((node) => node.textContent);
-    const buttons = [...this.root.querySelectorAll("[aria-keyshortcuts]:not(.help *)")];
+    const buttons = this.findAll("[aria-keyshortcuts]:not(.help *)");
     const named = buttons.map((one) => [one.getAttribute("aria-keyshortcuts"), words(one).join(" ")]);
     const press = () => {
       this.helps = !this.helps;

@@ -155,6 +155,16 @@ function isUsed(event, others = "") {
   return event.composedPath().some((one) => one instanceof Element && one.matches(used));
 }
 
+// Arrow keys, Home and End move the focus within a list. From `before`, the arrow down leads to the first item.
+function walk(event, items, before = null) {
+  const at = items.indexOf(event.target);
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
+  const outside = at < 0 && !(before && event.key === "ArrowDown");
+  if (to === undefined || outside || event.altKey || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  (items[to] ?? before)?.focus();
+}
+
 // Stop a key event, also for buttons that have the key as shortcut.
 function swallow(event) {
   event.preventDefault();
@@ -239,6 +249,17 @@ class Part {
 
   find(selector) {
     return this.root.querySelector(selector);
+  }
+
+  findAll(selector) {
+    return [...this.root.querySelectorAll(selector)];
+  }
+
+  // Take over what the server says is open. An answer to an earlier click changes nothing that was opened since.
+  settle(open) {
+    if (this.wanted !== undefined && String(this.wanted) !== String(open)) return;
+    this.opened = open;
+    this.wanted = undefined;
   }
 }
 

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Mapping, Sequence
 
-from exam_workbench import labels, records, review, types
+from exam_workbench import bank, labels, records, review, types
 from exam_workbench.text import how_many
 from pages.parts.shared import look, ui
 
@@ -106,6 +106,14 @@ def _label_html(desk: review.Desk) -> str:
     return f'<div class="label">Label {look.rating(desk.label)}{about}</div>'
 
 
+def marked(before: str, after: str) -> str:
+    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
+    tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
+    parts = [tags[tag].format(visible(part)) for tag, part in bank.word_difference(before, after)]
+    # A space separates a removed word from the added one.
+    return "".join(parts).replace("</del><ins>", "</del> <ins>")
+
+
 def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str:
     """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
@@ -147,43 +155,35 @@ def _rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
 
 def effect_html(effect: review.Effect, title: str) -> str:
     """Return the effect of ratings on the passage's label and on the leaderboard."""
-    before, after = effect.label_before, effect.label_after
-    if before == after:
-        label = f"The label stays {_named(before)}."
-    else:
-        label = f'<b class="flip">Label {_named(before)} → {_named(after)}</b>'
-    measure = visible(effect.after.measure)
-    lines, moved = [], []
-    if not effect.systems:
-        lines.append(f"No change in {measure}.")
-    else:
-        jumped = sum(s.rank_before != s.rank_after for s in effect.systems)
-        moves = "No system changes its rank" if not jumped else f"{jumped} change{'s' * (jumped == 1)} rank"
-        lines.append(f"{moves}, {len(effect.systems)} of {len(effect.after.systems)} change {measure}:")
-        for s in effect.systems[:MOVERS_SHOWN]:
-            rank = f"{s.rank_before} → {s.rank_after}" if s.rank_before != s.rank_after else str(s.rank_after)
-            scores = f"{ui.number(s.score_before, 4)} → {ui.number(s.score_after, 4)}"
-            moved.append(f"<li>{visible(s.run)}: {scores}, rank {rank}</li>")
-        if (rest := len(effect.systems) - MOVERS_SHOWN) > 0:
-            moved.append(f"<li>and {rest} more</li>")
-    shift = []
-    if effect.shift is not None:
-        if effect.shift.before is None or effect.shift.after is None:
-            said = "Spearman with the official leaderboard: undefined."
-        else:
-            said = f"Spearman with the official leaderboard: {effect.shift.before:z.3f} → {effect.shift.after:z.3f}."
-        shift.append(visible(f"{said} {effect.shift.says} {effect.shift.queries.says}"))
-    rest_of_it = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
-    return (
-        f'<div class="desk-effect"><h2>{title}</h2><p>{label}</p>{rest_of_it}'
-        f"{''.join(f'<p>{line}</p>' for line in shift)}</div>"
-    )
+    before, after = named(effect.label_before), named(effect.label_after)
+    label = f"The label stays {before}." if before == after else f'<b class="flip">Label {before} → {after}</b>'
+    measure, systems = visible(effect.after.measure), effect.systems
+    jumped = sum(one.rank_before != one.rank_after for one in systems)
+    moves = f"{jumped} change{'s' * (jumped == 1)} rank" if jumped else "No system changes its rank"
+    lines = [label, f"{moves}, {len(systems)} of {len(effect.after.systems)} change {measure}:"]
+    if not systems:
+        lines[1:] = [f"No change in {measure}."]
+    moved = [
+        f"<li>{visible(one.run)}: {ui.number(one.score_before, 4)} → {ui.number(one.score_after, 4)},"
+        f" rank {' → '.join(dict.fromkeys((str(one.rank_before), str(one.rank_after))))}</li>"
+        for one in systems[:MOVERS_SHOWN]
+    ]
+    if (rest := len(systems) - MOVERS_SHOWN) > 0:
+        moved.append(f"<li>and {rest} more</li>")
+    shown = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
+    if (shift := effect.shift) is not None:
+        pair = "undefined"
+        if shift.before is not None and shift.after is not None:
+            pair = f"{shift.before:z.3f} → {shift.after:z.3f}"
+        said = f"Spearman with the official leaderboard: {pair}. {shift.says} {shift.queries.says}"
+        shown += f"<p>{visible(said)}</p>"
+    return f'<div class="desk-effect"><h2>{title}</h2>{shown}</div>'
 
 
 def override_html(one: labels.Override, without: int | None, now: int | None, text: str) -> str:
     """Return an override for the list of all, with the label of its passage without it and with it."""
     state = '<span class="stale">stale</span>' if one.stale else "waiting for adjudication" if one.held else "current"
-    label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} with and without it"
+    label = f"label {named(without)} → {named(now)}" if without != now else f"label {named(now)} with and without it"
     return (
         f'<div class="asked">{look.rating(one.rating)} <span class="words">{visible(one.wording_now)}</span>'
         f'<div class="answer">{visible(text)}</div>'
@@ -192,5 +192,6 @@ def override_html(one: labels.Override, without: int | None, now: int | None, te
     )
 
 
-def _named(label: int | None) -> str:
+def named(label: int | None) -> str:
+    """Return a label in words."""
     return "none" if label is None else str(label)

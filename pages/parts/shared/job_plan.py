@@ -1,7 +1,7 @@
 """The plan of a grading job: its size, cost and limits, and starting it."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -16,6 +16,10 @@ MOST_IN_FLIGHT = 1024
 FIRST_CALLS = 1000
 """Default call limit of the first job of a grader that asks an endpoint."""
 MINUTE = 60
+NEEDED = (
+    "Active questions × pooled passages. Equal wordings and equal texts count once. Other screens count pairs per query"
+    " and can show other numbers."
+)
 LEFT_OUT = {
     "other_kind": "{} of a kind that the grader does not support",
     "no_text": "{} without text",
@@ -50,11 +54,7 @@ def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
         if query.query_id not in exams
     }
     if exams:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.container(key="items-not-graded").caption(
-                ":material/info: Exam items are not graded. Examinees answer them."
-            )
-            ui.go("students")
+        ui.note(":material/info: Exam items are not graded. Examinees answer them.", "students", key="items-not-graded")
         if not queries:
             return None
     chosen = st.multiselect(
@@ -74,7 +74,12 @@ def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
     if found.failed and again.checkbox(f"Grade {text.how_many(found.failed, 'failed pairs')} again"):
         scope = replace(scope, retry_failed=True)
         found = planned(project, grader, scope)
-    _counts(found)
+    ui.metrics(
+        ("needed", "Pairs needed", f"{found.needed:,}", NEEDED),
+        ("known", "Already graded", f"{found.known:,}", None),
+        ("failed", "Failed", f"{found.failed:,}", "The grader gave no usable rating. This is not a rating of 0."),
+        ("to grade", "To grade", f"{found.to_grade:,}", None),
+    )
     without = project.cached(
         ("left out", grader.spec.fingerprint, scope.queries),
         lambda: grading.left_out(project, grader.spec, version, scope.queries),
@@ -118,20 +123,6 @@ def in_batches(project: Project, grader: graders.Grader, request: grading.Reques
     return replace(request, batch=bool(wanted))
 
 
-def choose_patience(key: str, seconds: float = jobs.PATIENCE) -> float:
-    """Draw the choice of how long a job waits for an endpoint that is down; return it in seconds.
-
-    Args:
-        seconds: the default.
-    """
-    minutes = st.number_input(
-        "Wait for the endpoint (minutes)", 0, round(jobs.LONGEST_PATIENCE / MINUTE), round(seconds / MINUTE), key=key,
-        persist_state="session",
-        help="If the endpoint is unavailable, the job waits this long. It continues when the endpoint is back.",
-    )  # fmt: skip
-    return float(MINUTE * minutes)
-
-
 def planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
     """Return the counts of a job, cached."""
     # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
@@ -140,20 +131,6 @@ def planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> g
         lambda: grading.make_plan(project, grader.spec, bank.latest_version(project), scope),
         cache.LABELS | {"sent_pairs", "settings"},
     )
-
-
-def _counts(found: grading.Plan) -> None:
-    columns = st.columns(4)
-    columns[0].container(key="metric needed").metric(
-        "Pairs needed", f"{found.needed:,}",
-        help="Active questions × pooled passages. Equal wordings and equal texts count once. Other screens count pairs "
-        "per query and can show other numbers.",
-    )  # fmt: skip
-    columns[1].container(key="metric known").metric("Already graded", f"{found.known:,}")
-    columns[2].container(key="metric failed").metric(
-        "Failed", f"{found.failed:,}", help="The grader gave no usable rating. This is not a rating of 0."
-    )
-    columns[3].container(key="metric to grade").metric("To grade", f"{found.to_grade:,}")
 
 
 def _passed_over(found: grading.Plan, without: grading.LeftOut, spec: types.GraderSpec) -> None:
@@ -191,15 +168,14 @@ def tag(project: Project, grader: graders.Grader, request: grading.Request, pair
             )
         return
     show_tag(found, grader.spec.model, place)
-    more = [f"Estimated time from earlier jobs: {ui.about(found.seconds)}."] if found.seconds else []
-    if found.thinking_tokens:
-        more.append(f"Output tokens for thinking: {count(found.thinking_tokens)}.")
-    if found.cached_tokens:
-        more.append(f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}.")
-    if found.batch_cost is not None:
-        more.append(f"Estimated cost as a batch: {found.batch_cost:,.2f}.")
-    if more:
-        st.container(key=f"plan-more{place}").caption(" ".join(more))
+    more = (
+        f"Estimated time from earlier jobs: {ui.about(found.seconds)}." if found.seconds else "",
+        f"Output tokens for thinking: {count(found.thinking_tokens)}." if found.thinking_tokens else "",
+        f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}." if found.cached_tokens else "",
+        "" if found.batch_cost is None else f"Estimated cost as a batch: {found.batch_cost:,.2f}.",
+    )
+    if any(more):
+        st.container(key=f"plan-more{place}").caption(" ".join(filter(None, more)))
 
 
 def show_tag(found: grading.PriceTag, model: str, place: str = "") -> None:
@@ -209,22 +185,18 @@ def show_tag(found: grading.PriceTag, model: str, place: str = "") -> None:
         model: its name in the price table.
         place: distinguishes a second price tag on the screen.
     """
-    about = "" if found.counted else "≈ "
-    columns = st.columns(4)
-    columns[0].container(key=f"metric calls{place}").metric(
-        "Calls", f"{found.calls:,}", help="Model calls without retries."
+    about, how = "", "Counted by the model's tokenizer on a sample."
+    if not found.counted:
+        about, how = "≈ ", "Estimated from a sample, because the model's tokenizer is not available."
+    cost, currency = f"≈ {found.cost:,.2f}" if found.cost is not None else "–", "In the currency of the price table."
+    if found.cost is None:
+        currency = f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
+    ui.metrics(
+        (f"calls{place}", "Calls", f"{found.calls:,}", "Model calls without retries."),
+        (f"tokens read{place}", "Input tokens", f"{about}{count(found.input_tokens)}", how),
+        ("", "Output tokens", f"≈ {count(found.output_tokens)}", None),
+        (f"cost{place}", "Estimated cost", cost, currency),
     )
-    columns[1].container(key=f"metric tokens read{place}").metric(
-        "Input tokens", f"{about}{count(found.input_tokens)}",
-        help="Counted by the model's tokenizer on a sample." if found.counted
-        else "Estimated from the characters of a sample, because the model's tokenizer is not available.",
-    )  # fmt: skip
-    columns[2].metric("Output tokens", f"≈ {count(found.output_tokens)}")
-    columns[3].container(key=f"metric cost{place}").metric(
-        "Estimated cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
-        help="In the currency of the price table." if found.cost is not None
-        else f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen.",
-    )  # fmt: skip
 
 
 def price_tag(
@@ -251,35 +223,53 @@ def count(number: int) -> str:
 
 
 def budget(project: Project, grader: graders.Grader, request: grading.Request, key: str) -> grading.Request:
-    """Draw the limits of a job and its parallel calls, for a grader that asks a model; return the request with them.
-
-    Args:
-        key: distinguishes the widgets of several plans.
-    """
+    """Draw the limits of a job of a grader that asks a model; return the request with them; see `limits`."""
     if not isinstance(grader, graders.ReadingGrader):
         return request
-    columns = st.columns(4)
-    first = is_endpoint(grader.spec) and grading.only_tried(project, grader.spec)
-    calls = columns[0].number_input(
-        "Call limit", 1, None, FIRST_CALLS if first else None, key=f"{key} calls{' at first' * first}",
-        placeholder="No limit", persist_state="session",
-        help="Retries count. The job stops at the limit, and you can start it again. The first job of an endpoint has a"
-        " limit; clear the field to remove it.",
-    )  # fmt: skip
-    priced = grader.spec.model in bank.prices(project)
-    money = columns[1].number_input(
-        "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
-        disabled=not priced, help=None if priced else "Set a price for the model in the price table below first.",
-    )  # fmt: skip
-    flying, patience = grading.Request.concurrency, request.patience
-    if is_endpoint(grader.spec):
-        flying = columns[2].number_input(
-            "Parallel calls", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
+    remote = is_endpoint(grader.spec)
+    first = FIRST_CALLS if remote and grading.only_tried(project, grader.spec) else None
+    return limits(project, request, key, grader.spec.model, remote, first)
+
+
+C = TypeVar("C", bound=jobs.Caps)
+
+
+def limits(
+    project: Project, caps: C, key: str, model: str | None = None, remote: bool = False, first: int | None = None
+) -> C:
+    """Draw the limits of a job, and for an endpoint the parallel calls and the patience; return the caps with them.
+
+    Args:
+        key: distinguishes the widgets of several jobs.
+        model: its name in the price table; None if the job may ask several models.
+        remote: whether the job asks an endpoint.
+        first: default call limit, for the first job of an endpoint.
+    """
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        calls = st.number_input(
+            "Call limit", 1, None, first, key=f"{key} calls{' at first' * (first is not None)}",
+            placeholder="No limit", persist_state="session",
+            help="Retries count. The job stops at the limit, and you can start it again. The first job of an endpoint"
+            " has a limit; clear the field to remove it.",
+        )  # fmt: skip
+        priced = model is None or model in bank.prices(project)
+        money = st.number_input(
+            "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
+            disabled=not priced, help=None if priced else "Set a price for the model on the Grading screen first.",
+        )  # fmt: skip
+        caps = replace(caps, max_calls=calls, max_cost=money if priced else None)
+        if not remote:
+            return caps
+        flying = st.number_input(
+            "Parallel calls", 1, MOST_IN_FLIGHT, caps.concurrency, key=f"{key} flying", persist_state="session",
             help="You can change this while the job runs.",
         )  # fmt: skip
-        with columns[3]:
-            patience = choose_patience(f"{key} patience", patience)
-    return replace(request, max_calls=calls, max_cost=money if priced else None, concurrency=flying, patience=patience)
+        minutes = st.number_input(
+            "Wait for the endpoint (minutes)", 0, round(jobs.LONGEST_PATIENCE / MINUTE),
+            round(caps.patience / MINUTE), key=f"{key} patience", persist_state="session",
+            help="If the endpoint is unavailable, the job waits this long. It continues when the endpoint is back.",
+        )  # fmt: skip
+    return replace(caps, concurrency=flying, patience=float(MINUTE * minutes))
 
 
 def is_endpoint(spec: types.GraderSpec) -> bool:
@@ -287,17 +277,10 @@ def is_endpoint(spec: types.GraderSpec) -> bool:
     return spec.parameters.get("back_end") == "openai"
 
 
-def remember_and_start(project: Project, chosen: Chosen, request: grading.Request) -> None:
+def remember_and_start(project: Project, chosen: Chosen, request: grading.Request, author: str) -> None:
     """Save the settings of a grader, so that other screens offer it later, and start the job."""
-    with ui.errors():
-        bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
-        start(project, chosen.grader, request)
-
-
-def start(project: Project, grader: graders.Grader, request: grading.Request) -> None:
-    """Start the job and redraw the screen; errors are shown."""
-    with ui.errors(rerun=True):
-        grading.start_job(project, grader, request, ui.author())
+    bank.remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, author)
+    grading.start_job(project, chosen.grader, request, author)
 
 
 def pool(project: Project) -> None:

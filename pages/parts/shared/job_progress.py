@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from exam_workbench import bank, errors, graders, grading, jobs
+from exam_workbench import bank, graders, grading, jobs
 from exam_workbench.store import Project
 from pages.parts.shared import job_plan, policy_widgets, presses, ui
 
@@ -25,14 +25,17 @@ WATCHING = {
 CLOSING = "You can close this tab. The job continues while the app runs."
 
 
-def progress(project: Project) -> bool:
+def progress(project: Project, controls: bool = True) -> bool:
     """Draw the running grading job, or the result of the last one; return whether one is running."""
-    return watch(project, "grading", partial(_ended, project))
+    return watch(project, "grading", partial(_ended, project), controls)
 
 
-def watch(project: Project, family: str, ended: Callable[[jobs.BackgroundJob], None]) -> bool:
+def watch(project: Project, family: str, ended: Callable[[jobs.BackgroundJob], None], controls: bool = True) -> bool:
     """Draw the running job of a family with regular updates, or the result of the last; return whether one is
     running.
+
+    Args:
+        controls: whether the job can be paused and cancelled here.
     """
     job = jobs.current_job(project, family)
     if job is None:
@@ -41,7 +44,7 @@ def watch(project: Project, family: str, ended: Callable[[jobs.BackgroundJob], N
         ended(job)
         return False
     every = pace(job)
-    st.fragment(_watch, run_every=every)(project, family, every, job.control.paused)
+    st.fragment(_watch, run_every=every)(project, family, every, job.control.paused, controls)
     return True
 
 
@@ -106,11 +109,7 @@ def accompany(screen: str) -> None:
     Args:
         screen: the open screen.
     """
-    try:
-        project = ui.chosen_project()
-    except errors.WorkbenchError:
-        # The screen itself shows the error.
-        return
+    project = ui.openable()
     if project is not None and (found := _running(project)):
         st.fragment(_accompany, run_every=SLOWEST)(project, screen, set(found))
 
@@ -152,7 +151,7 @@ def pace(job: jobs.BackgroundJob) -> float:
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
-def _watch(project: Project, family: str, every: float, paused: bool) -> None:
+def _watch(project: Project, family: str, every: float, paused: bool, controls: bool) -> None:
     job = jobs.current_job(project, family)
     # A new interval needs a rerun of the whole screen. The list of jobs below shows a pause.
     if job is None or job.over or (pace(job), job.control.paused) != (every, paused):
@@ -170,7 +169,8 @@ def _watch(project: Project, family: str, every: float, paused: bool) -> None:
                 if used := _used(job):
                     st.caption(used)
                 st.caption(CLOSING)
-            _controls(job)
+            if controls:
+                _controls(job)
         _log(job)
 
 
@@ -303,21 +303,16 @@ def _ended(project: Project, job: jobs.BackgroundJob) -> None:
     # The start time distinguishes the job from the plan below it.
     said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
-    if final.state == "done":
-        of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
-        ended.success(f"Last {'trial' if is_trial(job) else 'job'}{of} done: {said}", icon=":material/check:")
-    elif final.state == "cancelled":
-        ended.info(
-            f"Last job cancelled: {said} Start this grader again to grade the remaining pairs.",
-            icon=":material/stop_circle:",
-        )
-    elif final.state == "stopped":
-        ended.warning(
-            f"Last job stopped at its limit: {said} Start this grader again to grade the remaining pairs.",
-            icon=":material/savings:",
-        )
-    else:
-        ended.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
+    of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
+    again = " Start this grader again to grade the remaining pairs."
+    ends = {
+        "done": (ended.success, "check", f"{'trial' if is_trial(job) else 'job'}{of} done: {said}"),
+        "cancelled": (ended.info, "stop_circle", f"job cancelled: {said}{again}"),
+        "stopped": (ended.warning, "savings", f"job stopped at its limit: {said}{again}"),
+    }
+    failed = (ended.error, "error", f"job failed: {ui.plain(final.message)} {said}")
+    box, icon, words = ends.get(final.state, failed)
+    box(f"Last {words}", icon=f":material/{icon}:")
     if final.remarks and final.state != "failed":
         st.container(key="job-remarks").info(ui.plain(final.remarks), icon=":material/info:")
     if used := _used(job):

@@ -18,7 +18,7 @@ from streamlit.web.server.starlette.starlette_websocket import (
 from exam_workbench.errors import InputError, NotAllowed, WorkbenchError
 from exam_workbench.records import identity_of
 from exam_workbench.store import ACTS, ActName, Member, Project
-from pages.parts.shared import refused_logins, visitor
+from pages.parts.shared import response_headers, visitor
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
 DEMAND_VARIABLE = "EXAM_LOGIN"
@@ -162,7 +162,7 @@ def passed() -> bool:
         return True
     except WorkbenchError as error:
         told = error
-    if ways and st.query_params.get(refused_logins.WORD) == refused_logins.REFUSED and claims() is None:
+    if ways and st.query_params.get(response_headers.WORD) == response_headers.REFUSED and claims() is None:
         told = NotAllowed(
             "not-logged-in",
             "Login failed: the identity provider refused it or sent an invalid answer.",
@@ -198,16 +198,6 @@ def _log_in(provider: str | None) -> None:
     st.text(reason)
 
 
-def handle(project: Project) -> Project:
-    """Return a project with the access rights of the person at this screen.
-
-    Raises:
-        NotAllowed: they are not logged in.
-    """
-    known = identity()
-    return project if known is None else project.acting_as(known)
-
-
 def take_note(project: Project | None) -> None:
     """Determine the person's role in the open project at the beginning of a run.
 
@@ -221,8 +211,7 @@ def take_note(project: Project | None) -> None:
 
 def member() -> Member | None:
     """Return the logged-in person with their role; None if login is not required, or they have no role."""
-    found: Member | None = st.session_state.get(MEMBER) if needed() else None
-    return found
+    return st.session_state.get(MEMBER) if needed() else None
 
 
 def begins_with_work() -> bool:

@@ -121,34 +121,35 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
                 visitor.type_key(place, "")
                 st.rerun()
         return
-    try:
-        found: graders.HostKey | None = graders.key_for(address, None, variable, graders.current())
-    except errors.GradingError:
-        found = None
+    found: graders.HostKey | None = None
+    with suppress(errors.GradingError):
+        found = graders.key_for(address, None, variable, graders.current())
+    codes: dict[str, str] = {}
     if found is not None and found.key:
-        st.container(key=f"key found {key}").caption(
-            f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
-        )
+        state, said = "found", f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
     elif graders.is_loopback(host):
-        st.container(key=f"key needless {key}").caption(":material/key_off: An endpoint on this computer needs no key.")
+        state, said = "needless", ":material/key_off: An endpoint on this computer needs no key."
     elif found is not None and found.name:
-        with st.container(key=f"key missing {key}"):
-            st.caption(
+        state, said = (
+            "missing",
+            (
                 f":material/key_off: No key in {ui.plain(found.name)}. Type a key. Or set it in the terminal before you"
                 " start the app, or in .streamlit/secrets.toml:"
-            )
-            st.code(f'export {found.name}="KEY"', language="bash")
-            st.code(f'{found.name} = "KEY"', language="toml")
+            ),
+        )
+        codes = {"bash": f'export {found.name}="KEY"', "toml": f'{found.name} = "KEY"'}
     else:
-        with st.container(key=f"key unknown {key}"):
-            st.caption(
-                f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"
-            )
-            # In JSON, a text is written as in TOML.
-            st.code(
-                f'MY_KEY = "KEY"\n\n[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"',
-                language="toml",
-            )
+        state, said = (
+            "unknown",
+            (f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"),
+        )
+        # In JSON, a text is written as in TOML.
+        table = f'[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"'
+        codes = {"toml": f'MY_KEY = "KEY"\n\n{table}'}
+    with st.container(key=f"key {state} {key}"):
+        st.caption(said)
+        for language, code in codes.items():
+            st.code(code, language=language)
 
 
 def choose_model(stored: str, endpoint: graders.OfferedEndpoint | None, key: str, label: str = "Model") -> str:
@@ -196,10 +197,12 @@ def choose_local(
 
 
 WHERE = {"transformers": "On this computer", "openai": "At an endpoint"}
+NOTHING: Mapping[str, str] = {}
 LAST = "drafter"
 """Session key of the latest model's settings."""
 
 
+@ui.errors()
 def choose_settings(project: Project, key: str) -> dict[str, str] | None:
     """Draw the choice of a model and return its settings; without a valid choice, show an error and return None.
 
@@ -208,29 +211,32 @@ def choose_settings(project: Project, key: str) -> dict[str, str] | None:
     Args:
         key: prefix of the widgets' keys.
     """
-    with ui.errors():
-        return _chosen(project, key)
-    return None
-
-
-def remember_settings(settings: dict[str, str]) -> None:
-    """Remember a model as the next default."""
-    st.session_state[LAST] = settings
-
-
-def _chosen(project: Project, key: str) -> dict[str, str]:
     usual: dict[str, str] = st.session_state.get(LAST) or grading.usual_settings(project)
     where = st.segmented_control(
         "Where the model runs", graders.BACK_ENDS, default=usual["back_end"],
         format_func=WHERE.__getitem__, required=True, key=f"{key} where",
     )  # fmt: skip
-    known = usual if where == usual["back_end"] else {}
-    settings = {"back_end": str(where)}
-    stored = known.get("model", "")
-    if where == "openai":
-        address, endpoint = choose_endpoint(known, key, bound=False)
-        settings |= address
-        settings["model"] = choose_model(stored, endpoint, f"{key} model openai")
-    else:
-        settings["model"] = choose_local(stored, graders.LOCAL_MODEL, f"{key} model {where}", bound=False)
+    settings = choose(str(where), key, usual if where == usual["back_end"] else {}, bound=False)
     return {name: value for name, value in settings.items() if value}
+
+
+def choose(
+    kind: str, key: str, stored: Mapping[str, str] = NOTHING, default: str = graders.LOCAL_MODEL, bound: bool = True
+) -> dict[str, str]:
+    """Draw the choice of a model on this computer or at an endpoint, and return its settings.
+
+    Args:
+        kind: the back end, or another kind of model on this computer, which has none.
+        default, bound: as for `choose_local`.
+    """
+    model = stored.get("model", "")
+    if kind == "openai":
+        address, endpoint = choose_endpoint(stored, key, bound)
+        return {"back_end": kind, **address, "model": choose_model(model, endpoint, f"{key} model")}
+    back_end = {"back_end": kind} if kind in graders.BACK_ENDS else {}
+    return {**back_end, "model": choose_local(model, default, f"{key} local", bound=bound)}
+
+
+def remember_settings(settings: dict[str, str]) -> None:
+    """Remember a model as the next default."""
+    st.session_state[LAST] = settings

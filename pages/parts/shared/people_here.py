@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import errors, review
+from exam_workbench import review
 from exam_workbench.records import acted_since, latest_act
 from exam_workbench.store import Project
 from pages.parts.shared import components, login, presses, ui
@@ -31,11 +31,7 @@ def accompany() -> None:
     """
     if not login.needed() or not ui.person():
         return
-    try:
-        project = ui.chosen_project()
-    except errors.WorkbenchError:
-        # The screen itself shows the error.
-        return
+    project = ui.openable()
     if project is not None and project.allows("read the bank"):
         _news(project, latest_act(project))
 

@@ -1,4 +1,4 @@
-// A searchable, scrolled list to choose from, with a link per entry. See pick_list.py.
+// The queries of the question bank: a searchable, scrolled list with a link per query.
 
 KINDS.picks = class extends Desk {
   words = "";
@@ -15,17 +15,18 @@ KINDS.picks = class extends Desk {
     this.act("pick", { choice: id });
   }
 
-  view({ rows, find, label, none }) {
+  view({ rows }) {
     const words = this.words.trim().toLowerCase();
     const fits = rows.filter((row) => `${row.id} ${row.text}`.toLowerCase().includes(words));
     const search = ({ target }) => {
       this.words = target.value;
       this.redraw();
     };
-    return h("div.pick", { onkeydown: (event) => this.move(event) },
-      h("input", { type: "search", placeholder: find, "aria-label": find, value: this.words, oninput: search }),
-      !fits.length && h("p", none),
-      h("nav", { "aria-label": label }, fits.map((row) => this.row(row))));
+    return h("div.pick", { onkeydown: (event) => walk(event, this.findAll("a"), this.find("input")) },
+      h("input", { type: "search", placeholder: "Find a query", "aria-label": "Find a query", value: this.words,
+        oninput: search }),
+      !fits.length && h("p", "No matching queries."),
+      h("nav", { "aria-label": "Queries" }, fits.map((row) => this.row(row))));
   }
 
   // Tab reaches one entry; from there, arrow keys move up and down.
@@ -55,15 +56,5 @@ KINDS.picks = class extends Desk {
     const top = row.offsetTop - list.offsetTop;
     const isOut = top < list.scrollTop || top + row.offsetHeight > list.scrollTop + list.clientHeight;
     if (isOut) list.scrollTop = top - list.clientHeight / 3;
-  }
-
-  move(event) {
-    const links = [...this.root.querySelectorAll("a")];
-    const place = links.indexOf(event.target);
-    const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: links.length - 1 }[event.key];
-    if (event.altKey || event.ctrlKey || event.metaKey || to === undefined
-      || (place < 0 && event.key !== "ArrowDown")) return;
-    event.preventDefault();
-    (links[to] ?? this.find("input")).focus();
   }
 };

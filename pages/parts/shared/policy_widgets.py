@@ -3,13 +3,13 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, errors, labels, types
-from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, parse_measure
+from exam_workbench.measures import COVER, MEASURES, SIMILARITIES, Ties, parse_measure
 from exam_workbench.records import gold_name, official_sources
 from exam_workbench.store import Project
 from pages.parts.shared import address, ui
@@ -113,11 +113,7 @@ def line(screen: str) -> None:
     # The first project can change with the list of projects, so an address always names its project.
     said = {"project": str(st.session_state["project"])} if ui.projects() else {}
     usual: dict[str, str] = {}
-    try:
-        project = ui.chosen_project()
-    except errors.WorkbenchError:
-        # The screen itself shows the error.
-        project = None
+    project = ui.openable()
     known = [grader.spec.name for grader in bank.graders(project) if grader.grades] if project else []
     if project is not None and known:
         st.session_state["looking"], choices, defaults = _draw(project, known, screen)
@@ -250,7 +246,7 @@ def _among(options: Collection[Any]) -> Callable[[Any], Any]:
 
 def seen() -> View | None:
     """Return the present choices; None if nothing has been graded."""
-    return cast(View | None, st.session_state.get("looking"))
+    return st.session_state.get("looking")
 
 
 def grader(project: Project) -> types.GraderSpec | None:
@@ -261,10 +257,9 @@ def grader(project: Project) -> types.GraderSpec | None:
 
 def view() -> View:
     """Return the present choices; end the screen if nothing has been graded."""
-    found = seen()
-    if found is None:
+    if (found := seen()) is None:
         ui.empty("No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded")
-    return cast(View, found)
+    return found
 
 
 def in_words(project: Project, view: View) -> str:
@@ -302,13 +297,20 @@ def succeeded(project: Project, grader: str | None, within: timedelta = timedelt
 
 def queries() -> labels.QueryChoice:
     """Draw the choice of the queries over which two leaderboards are compared, and return it."""
-    picked = st.segmented_control(
+    return st.segmented_control(
         "Queries", get_args(labels.QueryChoice), default="common", key="over-queries", required=True,
         bind="query-params",
         help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in both, or all"
         " queries of each leaderboard.",
     )  # fmt: skip
-    return cast(labels.QueryChoice, picked)
+
+
+def ties() -> Ties:
+    """Draw the choice of how equal scores are ranked, and return it."""
+    return st.segmented_control(
+        "Ties", get_args(Ties), default="average", key="ties", required=True, bind="query-params",
+        help="Average: equal scores share a rank. Random: mean of ten random orders of equal scores.",
+    )  # fmt: skip
 
 
 def measure(

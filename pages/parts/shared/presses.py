@@ -12,7 +12,6 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.errors import WorkbenchError
 from pages.parts.shared import ui
 
 LONGEST = 20.0
@@ -87,21 +86,41 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
     return wanted if changed and wanted != value else None
 
 
-_KEPT = "last outcome"
-
-
-def did(act: Callable[[], object], said: str = "") -> None:
-    """Do an action, keep its result for the next run, and rerun the screen.
+def do(act: Callable[..., object], *given: object, said: str = "", icon: str | None = None) -> None:
+    """Do an act of core under the person's name and redraw the screen; an error is shown instead.
 
     Args:
-        said: message after success; if empty, the action's return value.
+        given: the arguments of the act; the author is added by name.
+        said: message after success.
     """
-    try:
-        made = act()
-        st.session_state[_KEPT] = said or str(made), None
-    except WorkbenchError as error:
-        st.session_state[_KEPT] = "", error
-    st.rerun()
+    with ui.errors(rerun=True):
+        act(*given, author=ui.author())
+        if said:
+            st.toast(said, icon=icon)
+
+
+def doing(label: str, act: Callable[..., object], *given: object, said: str = "", **options: Any) -> None:
+    """Draw a button that does an act of core; see `do`.
+
+    Args:
+        options: passed to `button`.
+    """
+    if button(label, **options):
+        do(act, *given, said=said, icon=options.get("icon"))
+
+
+def confirming(
+    label: str, why: str, act: Callable[..., object], *given: object, now: str, now_key: str, **options: Any
+) -> None:
+    """Draw a popover with a warning, and a button in it that does an act of core.
+
+    Args:
+        now, now_key: label and key of the button.
+        options: passed to `st.popover`.
+    """
+    with st.popover(label, **options):
+        st.text(why)
+        doing(now, act, *given, key=now_key)
 
 
 def form_key(name: str) -> str:
@@ -116,12 +135,3 @@ def empty(name: str) -> None:
 
 def _times(name: str) -> str:
     return f"times the form {name} was done"
-
-
-def tell() -> None:
-    """Show the result of the last action or its error, once."""
-    said, error = st.session_state.pop(_KEPT, ("", None))
-    if error is not None:
-        ui.show_error(error)
-    if said:
-        st.toast(ui.plain(said))

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse
 
 from exam_workbench import errors, limits, server
-from pages.parts.shared import lasting_files, login, refused_logins, streamlit_bridge, ui
+from pages.parts.shared import lasting_files, login, response_headers, streamlit_bridge, ui
 from pages.parts.shared.streamlit_bridge import UploadedFile
 
 CORE, MEDIA, UPLOAD = "/_stcore/", "/media/", "/upload_file/"
@@ -29,12 +29,12 @@ class RequestGuard:
         app: the ASGI application that answers the other requests.
     """
 
-    def __init__(self, app: refused_logins.Asgi) -> None:
+    def __init__(self, app: response_headers.Asgi) -> None:
         self.app = app
         self._arriving: Counter[str] = Counter()
 
     async def __call__(
-        self, scope: refused_logins.Message, receive: refused_logins.Receive, send: refused_logins.Send
+        self, scope: response_headers.Message, receive: response_headers.Receive, send: response_headers.Send
     ) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
@@ -83,7 +83,8 @@ class RequestGuard:
 
 async def _check(request: HTTPConnection, path: str) -> None:
     host = request.headers.get("host", "")
-    server.check_host(host, ui.hosts())
+    # Without such names, the server answers for any.
+    server.check_host(host, st.get_option("server.allowedHosts") or ())
     server.check_origin(request.headers.get("origin"), host, st.get_option("server.corsAllowedOrigins"))
     _, core, rest = path.partition(CORE)
     if MEDIA in path or (core and rest.partition("/")[0] not in OPEN):

@@ -71,8 +71,7 @@ def make_readable(place: Mapping[str, str]) -> None:
 
 def uploads_of(session: str) -> Mapping[str, Any]:
     """Return the uploaded files of a session."""
-    found: Mapping[str, Any] = _uploads().file_storage.get(session, {})
-    return found
+    return _uploads().file_storage.get(session, {})
 
 
 def forget_upload(file_id: str) -> None:

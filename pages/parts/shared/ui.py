@@ -7,9 +7,10 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Literal, NoReturn
 
 import streamlit as st
 from streamlit import config
@@ -90,11 +91,6 @@ def _own_address() -> str | None:
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     place = f"[{host}]" if ":" in host else host
     return f"http://{place}:{st.get_option('server.port')}/{base}"
-
-
-def hosts() -> Sequence[str]:
-    """Return the host names for which this server answers; empty for any."""
-    return st.get_option("server.allowedHosts") or ()
 
 
 def projects() -> dict[str, Path]:
@@ -215,9 +211,8 @@ def chosen_project() -> Project | None:
     if (failed := st.session_state.get("not opened")) is not None:
         raise failed
     try:
-        found = login.handle(_open(str(path)))
-        if not login.needed():
-            found = found.seen_by(person())
+        opened, identity = _open(str(path)), login.identity()
+        found = opened.seen_by(person()) if identity is None else opened.acting_as(identity)
     except ProjectError as error:
         # Opening waits for the process that holds the file; once in a run of the screen is enough.
         st.session_state["not opened"] = error
@@ -226,6 +221,13 @@ def chosen_project() -> Project | None:
     say_reopened()
     _say_not_closed(found)
     return found
+
+
+def openable() -> Project | None:
+    """Return the open project; None without one, and if it cannot be opened, which the screen itself shows."""
+    with suppress(WorkbenchError):
+        return chosen_project()
+    return None
 
 
 def _say_not_closed(project: Project) -> None:
@@ -292,12 +294,8 @@ def visible() -> frozenset[str]:
 
 def folded(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
-    try:
-        found = chosen_project()
-        unused = bank.parts_without_content(found) if found is not None else []
-    except WorkbenchError:
-        # The screen itself shows the error of the project.
-        return frozenset()
+    found = openable()
+    unused = bank.parts_without_content(found) if found is not None else []
     return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
 
 
@@ -311,7 +309,7 @@ def check(screen: str) -> None:
         login.check(chosen_project(), screen)
 
 
-def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> None:
+def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> NoReturn:
     """Show that the screen is empty and the next step, and end the screen.
 
     Args:
@@ -324,6 +322,34 @@ def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") 
         if screen is not None:
             go(screen)
     st.stop()
+
+
+@contextmanager
+def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
+    """End the screen with an error of the workbench as its reason and next step; arguments as for `empty`."""
+    try:
+        yield
+    except WorkbenchError as error:
+        empty(error.message, error.hint or "", screen, code or error.code)
+
+
+def note(words: str, screen: str, label: str | None = None, key: str | None = None, **query: str) -> None:
+    """Draw a caption with a link to a screen beside it; arguments as for `go`."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.container(key=key, width="content").caption(words, width="content")
+        go(screen, label, **query)
+
+
+Fact = tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str | None]
+"""End of the key of a metric or an empty text, its label, value and help, and possibly its change."""
+
+
+def metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
+    """Draw metrics side by side."""
+    with st.container(horizontal=True, gap="medium", key=key):
+        for name, label, value, about, *change in facts:
+            at = st.container(key=f"metric {name}" if name else None, width=width)
+            at.metric(label, value, *change, delta_color="off", help=about)
 
 
 def go(
@@ -350,9 +376,8 @@ def go(
 def speaking(passages: int) -> None:
     """Draw the number of pooled passages that address the grader, with a link; draw nothing for 0."""
     if passages:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f":material/campaign: Passages with text that addresses the grader: {passages:,}.")
-            go("passages", "Show these passages", speaking="true")
+        about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
+        note(about, "passages", "Show these passages", speaking="true")
 
 
 @contextmanager
@@ -423,6 +448,11 @@ def shortened(text: str, length: int) -> str:
     cut = text[: length - 1]
     end = cut.rfind(" ")
     return (cut[:end] if end >= length // 2 else cut) + "…"
+
+
+def change(before: float, after: float) -> str | None:
+    """Return the change of a number with three decimals; None if it rounds to 0."""
+    return f"{after - before:+z.3f}" if abs(after - before) >= 0.0005 else None
 
 
 def percent(share: float | None) -> str:

@@ -17,17 +17,17 @@ def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "
         key: address parameter of the choice.
     """
     by_name = {names(view): view for view in views} | {view: view for view in views}
-    here = address.places(f"{key} of {st.session_state.get('screen')}")
+    here = address.places(f"{key} of {st.session_state.get('screen')}", (key,))
     said = st.query_params.get(key, "")
-    came = here.come(str(st.session_state.get("project")), {key: said} if said else {})
+    came = here.come(str(st.session_state.get("project")))
     # Another screen has other views under the same key.
     if came or address.arrived() or st.session_state.get(key) not in views:
         st.session_state[key] = by_name.get(said, views[0])
     view = str(
         st.segmented_control("View", views, format_func=names, key=key, required=True, label_visibility="collapsed")
     )
-    if view != by_name.get(here.now.get(key, ""), views[0]):
-        here.go({key: "" if view == views[0] else view}, [key])
+    if view != by_name.get(here.named(key), views[0]):
+        here.go(**{key: "" if view == views[0] else view})
     return view
 
 

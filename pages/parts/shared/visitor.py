@@ -1,7 +1,6 @@
 """The visitor of a screen: the models and endpoints that they may use, and the keys that they typed in this window."""
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,6 @@ from exam_workbench import errors, graders
 
 TYPED = "typed keys"
 """Keys by origin, in the memory of one browser session. They are never stored."""
-
-_found: ContextVar[list[Mapping[str, Any]] | None] = ContextVar("secrets that this run found", default=None)
-
-
-def begin() -> None:
-    """Begin a run of the app: the secrets are read about forty times per run, so they are cached for its duration."""
-    _found.set([])
 
 
 def unshared() -> bool:
@@ -67,15 +59,6 @@ def secrets() -> Mapping[str, Any]:
     Raises:
         InputError: a file exists but cannot be read. Treating it as empty would switch login off.
     """
-    found = _found.get()
-    if found is None:
-        return _read()
-    if not found:
-        found.append(_read())
-    return found[0]
-
-
-def _read() -> Mapping[str, Any]:
     try:
         if st.secrets.load_if_toml_exists():
             return st.secrets
