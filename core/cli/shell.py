@@ -176,8 +176,7 @@ def _type_of(one: Parameter) -> click.ParamType[Any]:
 
 def _run(operation: Description, values: dict[str, Any]) -> int:
     # Imported here, because the help does not need it.
-    from ..operations.door import answering
-    from ..operations.opening import Elsewhere, Opening
+    from ..operations.opening import Elsewhere, Opening, answering
     from ..operations.output import print_result
     from .through import ask_server
 

@@ -22,7 +22,7 @@ import click
 from ..atomic_files import make_folder, written
 from ..errors import InputError, ProjectError, WorkbenchError
 from ..operations.describing import DATE
-from ..operations.door import HEALTH_SECONDS, authorization
+from ..operations.opening import HEALTH_SECONDS, authorization
 from ..store import Door, current_author, no_room
 from .table import Description
 

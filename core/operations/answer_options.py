@@ -12,12 +12,10 @@ from ..graders import acting, naming
 from ..grading import PriceTag
 from ..jobs import Extent, Progress
 from ..labels import usual_min_judgment
-from .console import counted
-from .describing import Gathered, Option
-from .grader_options import Api, BackEnd, BaseUrl, Dtype, ModelName
-from .output import Output
-from .patience import Patience
-from .progress import ProgressLines
+from ..text import how_many
+from .console import ProgressLines
+from .grader_options import Api, BackEnd, BaseUrl, Dtype, ModelName, Patience
+from .registry import Gathered, Option, Output
 
 
 def _model(
@@ -131,7 +129,7 @@ def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
     tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
     calls = f". Estimated: {tag.calls:,} calls, {tokens}{cost}"
     output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
-    return output.note(f"Planned: {counted(tag.pairs, things.removesuffix('s'))}{calls if tag.calls else ''}.")
+    return output.note(f"Planned: {how_many(tag.pairs, things)}{calls if tag.calls else ''}.")
 
 
 def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
@@ -144,11 +142,11 @@ def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
         raise GradingError(
             "job-failed",
             final.message,
-            f"Saved: {counted(final.graded, things.removesuffix('s'))}.",
+            f"Saved: {how_many(final.graded, things)}.",
         )
     counts = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
     output = Output(counts | vars(final.usage) | {"message": final.message} | more)
-    summary = f"{counted(final.graded, things.removesuffix('s'))}, {final.failed:,} failed. {final.message}"
+    summary = f"{how_many(final.graded, things)}, {final.failed:,} failed. {final.message}"
     return output.note(summary.rstrip())
 
 

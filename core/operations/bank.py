@@ -1,33 +1,34 @@
-"""Commands about the question bank."""
+"""Commands about the question bank and its drafts: changes that are not saved yet."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from .. import bank as banks, review, study
 from ..bank import (
+    authors,
     check_version,
+    conflicts,
     difference,
+    draft_notes,
     editing,
     in_their_words,
     latest_version,
     merged,
     new_question,
     save_drafts,
+    take_back,
     word_difference,
 )
 from ..errors import InputError, Report, unknown_name
 from ..store import Project
 from ..text import how_many
 from ..types import KINDS, Question
-from .describing import Argument, Option
-from .opening import Opening
-from .options import Author
-from .output import Output
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import Argument, Author, Opening, Option, Output, operation
 
 Note = Annotated[str, Option(help="What changed and why; stored with the version.")]
 
@@ -257,8 +258,8 @@ def diff(
     changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
     added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
     output = Output({"added": added, "changed": changed, "removed": removed})
-    for sign, questions in (("+", found.added), ("-", found.removed)):
-        for question in questions:
+    for sign, part in (("+", found.added), ("-", found.removed)):
+        for question in part:
             output.line(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
     for old, new in found.changed:
         output.line(f"~ {new.question_id}: {_marked(old, new)}")
@@ -292,3 +293,70 @@ def restore(
         _find(banks.questions(project), question_id)
     saved = banks.restore(project, version, _written(note), author, questions or None)
     return _saved(saved, latest_version(project))
+
+
+@operation("bank drafts", act="read the bank", reads=True)
+def list_drafts(
+    project: Project,
+    *,
+    who: Annotated[str | None, Option(help="Only changes by this person.", metavar="NAME")] = None,
+) -> Output:
+    """List unsaved changes. Save them with exam bank save --author NAME."""
+    saved = {question.question_id: question for question in banks.questions(project)}
+    found = [
+        (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+        for author in authors(project)
+        if who in (None, author)
+        for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
+        for question_id, draft in banks.drafts(project, author).items()
+    ]
+    records = [
+        {"author": by, "question": asdict(question), "done": done, "conflict": crossed}
+        for by, question, done, crossed in found
+    ]
+    return Output({"drafts": records}).table(
+        ("author", "question", "change", "conflict", "text"),
+        [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in found],
+    )
+
+
+@operation("bank discard", act="edit questions")
+def discard(
+    opening: Opening,
+    *,
+    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")] = (),
+    everything: Annotated[bool, Option("--all", help="Discard all unsaved changes of this person.")] = False,
+    author: Author,
+) -> str:
+    """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
+    if bool(question_ids) == everything:
+        raise InputError("option-missing", "No question was named.", "Name questions, or use --all.")
+    with opening() as project:
+        mine = banks.drafts(project, author)
+        _check(question_ids, mine, f"{author} has no unsaved changes to")
+        take_back(project, author, question_ids or None)
+    return f"Discarded {how_many(len(question_ids) or len(mine), 'changes')} of {author}."
+
+
+@operation("bank resolve", act="edit questions")
+def settle(
+    project: Project,
+    *,
+    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")],
+    keep: Annotated[
+        Literal["mine", "theirs"],
+        Option(help="mine: your unsaved wording; theirs: the saved wording.", choices=["mine", "theirs"]),
+    ],
+    author: Author,
+) -> str:
+    """Resolve conflicts with wordings that another person saved."""
+    crossed = [one.mine.question_id for one in conflicts(project, author)]
+    _check(question_ids, crossed, f"{author} has no conflict in")
+    for question_id in question_ids:
+        banks.settle(project, author, question_id, keep)
+    return f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining changes: exam bank save"
+
+
+def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
+    if unknown := [question_id for question_id in question_ids if question_id not in known]:
+        raise InputError("unknown-draft", f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")

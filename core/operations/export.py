@@ -1,4 +1,4 @@
-"""The export command, for each kind of file."""
+"""Commands that export files, figures and reports."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ from ..exchange import (
     runs_zip,
 )
 from ..formats import BOARD_FORMS, FORMS, read_small
-from ..labels import Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
-from ..records import refuse_sealed
+from ..labels import DEFAULT_MEASURE, Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
+from ..records import official_sources, refuse_sealed
 from ..store import Project, current_author, log
-from .console import at_a_shell, beside, counted, deliver, tell, warn_of_terms, write_bytes
-from .describing import Argument, Option
-from .opening import Opening
+from ..text import how_many
+from .console import at_a_shell, beside, deliver, tell, warn_of_terms, write_bytes
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import Argument, Opening, Option, operation
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,8 @@ def _check(project: Project, asked: Asked) -> None:
     state = readiness(project, basis(project, asked.policy))
     if passages := state.speaking_passages:
         tell(
-            f"note: {counted(passages, 'pooled passage')} with text that addresses the grader: exam passages --speaking"
+            f"note: {how_many(passages, 'pooled passages')} with text that addresses the grader:"
+            " exam passages --speaking"
         )
     if state.complete:
         return
@@ -163,12 +163,12 @@ def _check(project: Project, asked: Asked) -> None:
     if state.ungraded:
         gaps.append(queries_with_ungraded(progress(project, basis(project, asked.policy)).ungraded_of))
     others = (
-        (state.without_text, "pair", " without passage text"),
-        (state.stale_overrides, "stale override", ""),
-        (state.partial_labels, "partial label", ""),
-        (state.unlabelled_passages, "passage", " without a label"),
+        (state.without_text, "pairs", " without passage text"),
+        (state.stale_overrides, "stale overrides", ""),
+        (state.partial_labels, "partial labels", ""),
+        (state.unlabelled_passages, "passages", " without a label"),
     )
-    gaps += [f"{counted(number, thing)}{lack}" for number, thing, lack in others if number]
+    gaps += [f"{how_many(number, things)}{lack}" for number, things, lack in others if number]
     counts = "; ".join(gaps)
     spec = basis(project, asked.policy).grader.spec
     todo = []
@@ -360,3 +360,111 @@ def _check_alone(given: frozenset[str]) -> None:
             f"--manifest cannot be combined with {names}.",
             "Remove these options.",
         )
+
+
+FIGURES = (
+    "leaderboard",
+    "leaderboards",
+    "scatter",
+    "slope",
+    "significance",
+    "queries",
+    "coverage",
+    "examinees",
+    "topics",
+    "characteristic-curves",
+    "item-information",
+    "information",
+    "shortening",
+    "audit",
+)
+"""The keys of `project_report.FIGURES`, because the help must not load Altair."""
+ENDINGS = (".pdf", ".svg", ".png", ".json")
+
+
+@operation("export figure", act="download")
+def figure(
+    opening: Opening,
+    *,
+    name: Annotated[str, Argument(choices=FIGURES, metavar="FIGURE")],
+    output: Annotated[
+        str, Option("-o", "--output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write")
+    ],
+    measures: Annotated[
+        tuple[str, ...], Option("--measure", help="leaderboards: may be repeated. Default: nDCG@10.")
+    ] = (),
+    source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
+    against: Annotated[str, Option(help="Official leaderboard: judgments, or a source's name.")] = "judgments",
+    runs: Annotated[
+        tuple[str, ...], Option("--run", help="System of queries or coverage; may be repeated. Default: the best.")
+    ] = (),
+    exam: Annotated[str | None, Option(help="Only items of this query.", metavar="QUERY")] = None,
+    by: Annotated[
+        str | None, Option(help="Categories of information.", choices=("bloom", "question type", "topic"))
+    ] = None,
+    audit: Annotated[str | None, Option(help="Name of the audit. Default: the newest that has not ended.")] = None,
+    width: Annotated[int, Option(help="Width of the plot in pixels; 96 are an inch.", least=100, most=2000)] = 480,
+    policy: PolicyOptions,
+) -> str:
+    """Export a figure for a paper or a slide.
+
+    \b
+    leaderboard            scores with one standard error; lines join systems that are not separated
+    leaderboards           leaderboards of several measures and the official one, on one scale
+    scatter                systems on the leaderboard and on the official one
+    slope                  order of the systems on both
+    significance           every two systems: separated or not
+    queries                scores of two systems by query
+    coverage               coverage by number of passages read
+    examinees              accuracy of the examinees of an exam
+    topics                 accuracy by topic
+    characteristic-curves  probability of a right answer by ability, for each item
+    item-information       information by ability, for each item
+    information            mean information by ability, for all items and by category
+    shortening             mean information of shortened exams
+    audit                  precision by number of judgments
+
+    PNG files have 300 dots per inch. JSON files are Vega-Lite.
+    """
+    ending = Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError("unknown-ending", f"Unknown kind of file '{output}'.", f"Endings: {', '.join(ENDINGS)}")
+    # Imported here, because Altair loads slowly.
+    from ..charts import for_print, picture
+    from .project_report import FigureRequest, draw_figure
+
+    wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
+    with opening() as project:
+        deliver({output: picture(for_print(draw_figure(project, name, wanted), width), ending)})
+        with project.transaction() as cursor:
+            log(cursor, current_author(), f"export figure {name}", file=Path(output).name)
+    return f"Wrote {output}."
+
+
+@operation("export report", act="download")
+def report(
+    opening: Opening,
+    *,
+    output: Annotated[str, Option("-o", "--output", help="Output file (.html).", file="write")],
+    measure: Annotated[str, Option(help="Measure of the leaderboard.")] = DEFAULT_MEASURE,
+    against: Annotated[
+        str | None, Option(help="Official leaderboard: judgments, a source's name, or none. Default: the first one.")
+    ] = None,
+    questions: Annotated[bool, Option(help="Also list the questions of every query.")] = False,
+    policy: PolicyOptions,
+) -> str:
+    """Export a report as one HTML file, which opens without a network.
+
+    It has the leaderboard, its agreement with the official leaderboard and with judgments, the audit, the methods and
+    figures. It contains no script.
+    """
+    # Imported here, because Altair loads slowly.
+    from .project_report import ReportRequest, make_report
+
+    with opening() as project:
+        official = against or next(iter(official_sources(project)), None)
+        wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
+        deliver({output: make_report(project, wanted).encode()})
+        with project.transaction() as cursor:
+            log(cursor, current_author(), "export report", file=Path(output).name)
+    return f"Wrote {output}."

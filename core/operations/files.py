@@ -24,10 +24,7 @@ from ..locations import projects_folder
 from ..store import current_author
 from ..types import MAX_RATING
 from .console import at_a_shell, tell
-from .describing import Argument, Option
-from .opening import Opening
-from .output import Output
-from .registry import operation
+from .registry import Argument, Opening, Option, Output, operation
 
 
 @operation("demo", act="organize", at_shell=True)

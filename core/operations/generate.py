@@ -12,16 +12,11 @@ from ..graders import Control
 from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
 from ..store import Project, current_author
+from ..text import how_many
 from .answer_options import may_use_key, watch
-from .console import close_unfinished, counted
-from .describing import Argument, Gathered, Option
-from .grader_options import BackEnd, BaseUrl
-from .opening import Opening
-from .options import Author
-from .output import Output
-from .patience import Patience
-from .progress import tell_of_calls
-from .registry import operation
+from .console import close_unfinished, tell_of_calls
+from .grader_options import BackEnd, BaseUrl, Patience
+from .registry import Argument, Author, Gathered, Opening, Option, Output, operation
 
 
 def _model(
@@ -82,15 +77,15 @@ def _describe_proposals(project: Project, report: Report) -> Output:
     output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
     output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
     output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
-    came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
+    came = f"{how_many(len(found), 'proposals')} from {how_many(report.asked, 'requests')}."
     output.note(f"{came} {_rest(report)}See exam proposals list.")
     nothing = GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
     return output.failing(None if found else nothing)
 
 
 def _rest(report: Report) -> str:
-    said = f"Dropped beyond the limit of -n: {counted(report.left_out, 'proposal')}. " if report.left_out else ""
-    return said + (f"Not made (limit reached): {counted(report.stopped, 'request')}. " if report.stopped else "")
+    said = f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. " if report.left_out else ""
+    return said + (f"Not made (limit reached): {how_many(report.stopped, 'requests')}. " if report.stopped else "")
 
 
 @operation("proposals list", act="read the bank", reads=True)
@@ -152,7 +147,7 @@ def accept(
         version = save_drafts(project, author, note) if note is not None else None
     next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
     output = Output({"questions": [asdict(question) for question in made], "version": version})
-    return output.note(f"Accepted {counted(len(made), 'question')}. {next_step}")
+    return output.note(f"Accepted {how_many(len(made), 'questions')}. {next_step}")
 
 
 @operation("proposals reject", act="edit questions")
@@ -163,7 +158,7 @@ def reject(
 ) -> str:
     """Reject proposals. They are kept, and later repeats are marked."""
     bank.reject(project, keys, current_author())
-    return f"Rejected {counted(len(set(keys)), 'proposal')}."
+    return f"Rejected {how_many(len(set(keys)), 'proposals')}."
 
 
 @operation("proposals reopen", act="edit questions")
@@ -174,7 +169,7 @@ def put_back(
 ) -> str:
     """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
     bank.put_back(project, keys, current_author())
-    return f"Reopened {counted(len(set(keys)), 'proposal')}."
+    return f"Reopened {how_many(len(set(keys)), 'proposals')}."
 
 
 @operation("proposals edit", act="edit questions")

@@ -1,4 +1,4 @@
-"""Commands that plan and run grading jobs."""
+"""Commands that plan and run grading jobs, also as batches."""
 
 from __future__ import annotations
 
@@ -16,30 +16,43 @@ from ..grading import (
     PriceTag,
     Request,
     Scope,
+    Standing,
+    call_batches,
+    cancel,
+    follow,
     judged_sample,
     left_out,
     make_control,
     make_plan,
+    outcome,
     price_tag,
     run_job,
+    send,
     start_job,
+    step,
     take_in,
     take_in_grades,
+    waiting_jobs,
     write_missing,
 )
-from ..jobs import BackgroundJob, Progress
+from ..jobs import BackgroundJob, Progress, jobs
 from ..records import find_source
 from ..store import Project, current_author
+from ..text import how_many
 from ..types import GraderSpec
-from .batch import grade_in_batches
-from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell, warn_of_terms
-from .describing import Argument, Gathered, Option
-from .grader_options import GraderOptions
-from .opening import Opening
-from .output import Output
-from .patience import Patience
-from .progress import ProgressLines, tell_of_calls
-from .registry import operation
+from .console import (
+    Guest,
+    ProgressLines,
+    at_a_shell,
+    close_unfinished,
+    guest,
+    pause,
+    tell,
+    tell_of_calls,
+    warn_of_terms,
+)
+from .grader_options import GraderChoice, GraderOptions, Patience
+from .registry import Argument, Gathered, Opening, Option, Output, operation
 
 LOOK_SECONDS = 0.2
 """Seconds between two checks of a job that runs in the server; a stop may take this long."""
@@ -119,11 +132,11 @@ def plan(
             found |= asdict(written)
     printed_plan = Output(found)
     if output is not None:
-        printed_plan.note(f"Wrote {counted(written.calls, 'row')} to {output}. To import the answers: exam ingest")
+        printed_plan.note(f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest")
     counts = [(_PLANNED.get(what, what), count) for what, count in found.items() if what != "without_text"]
     printed_plan.table(("pairs", "count"), counts)
     if textless := found["without_text"]:
-        printed_plan.note(f"Not counted: {counted(textless, 'passage')} without text.")
+        printed_plan.note(f"Not counted: {how_many(textless, 'passages')} without text.")
     return printed_plan
 
 
@@ -177,7 +190,7 @@ def grade(
             planned = make_plan(project, grader.spec, version, scope)
             tag = price_tag(project, grader, version, scope)
             output = Output(asdict(planned) | {"price_tag": asdict(tag)})
-            return output.note(f"Planned: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
+            return output.note(f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}.")
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         host = guest()
         if host is None:
@@ -192,9 +205,9 @@ def grade(
         shown = grader.spec if of_citations else find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
+        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, 'grades')}.")
     output = Output(_result(final) | {"grader": name, "boards_show": None if of_citations else shown.name}).note(
-        f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
+        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
         final.message,
     )
@@ -252,7 +265,7 @@ def ingest(
         "Ignored answers, because the grader settings differ from the plan": taken.unmatched,
     }
     return Output(asdict(taken)).note(
-        f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed, {taken.known:,} were already graded.",
+        f"Graded {how_many(taken.graded, 'pairs')}, {taken.failed:,} failed, {taken.known:,} were already graded.",
         *(f"{what}: {number:,}." for what, number in further.items() if number),
         taken.remarks,
     )
@@ -279,10 +292,10 @@ def grade_plan(
     missing = done.rows - done.done
     failure = GradingError(
         "rows-without-grade",
-        f"Ungraded: {counted(missing, 'row')}, because their workers failed.",
+        f"Ungraded: {how_many(missing, 'rows')}, because their workers failed.",
         "Check the logs of Ray, and run the command again.",
     )
-    summary = f"{output}: {done.done:,} of {counted(done.rows, 'row')} graded, {done.done - done.before:,} new."
+    summary = f"{output}: {done.done:,} of {how_many(done.rows, 'rows')} graded, {done.done - done.before:,} new."
     return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
@@ -341,3 +354,102 @@ def price_words(tag: PriceTag, batch: bool = False) -> str:
 def _watch() -> Callable[[Progress], None]:
     lines = ProgressLines("pairs")
     return lambda progress: lines.say(progress.done, progress.total, progress.rate, progress.over)
+
+
+def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:
+    """Send the missing pairs as batches, and wait for them; between two checks other programs can use the project.
+
+    Args:
+        no_wait: whether to return as soon as they are sent.
+    """
+    with opening() as project:
+        close_unfinished(project)
+        grader = chosen.make(project)
+        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        keys = send(project, grader, request, current_author(), tell_of_calls())
+    return _follow_batches(opening, chosen, keys, "All pairs are graded or already sent.", not no_wait)
+
+
+@operation("batch status", act="read the bank", reads=True)
+def status(
+    project: Project,
+) -> Output:
+    """List the open batches with their state at the last check."""
+    waiting = jobs(project, "grading", state="waiting")
+    found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
+    return Output({"batches": [{"grader": job.name, **asdict(one)} for job, one in found]}).table(
+        ("job", "grader", "batch", "state", "calls", "done", "message"),
+        [
+            (
+                str(job.key),
+                job.name,
+                one.batch_id or "",
+                one.status,
+                one.calls,
+                one.done,
+                one.message,
+            )
+            for job, one in found
+        ],
+    )
+
+
+@operation("batch fetch", act="grade")
+def fetch(
+    opening: Opening,
+    *,
+    chosen: GraderOptions,
+    wait: Annotated[bool, Option(help="Wait until all batches are finished.")] = False,
+) -> Output | str:
+    """Import the results of a grader's finished batches, and send follow-up calls."""
+    with opening() as project:
+        close_unfinished(project)
+        keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
+    return _follow_batches(opening, chosen, keys, "This grader has no open batches.", wait)
+
+
+@operation("batch cancel", act="grade")
+def cancel_all(
+    project: Project,
+    *,
+    chosen: GraderOptions,
+) -> str:
+    """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
+    close_unfinished(project)
+    now = cancel(project, chosen.make(project), current_author())
+    return f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. No batches are open."
+
+
+def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool) -> Output | str:
+    """Check the batches of jobs once, or until all are finished.
+
+    Args:
+        nothing: the result without jobs.
+    """
+    if not keys:
+        return nothing
+    said: set[str] = set()
+
+    def look() -> Standing:
+        with opening() as project:
+            now = step(project, replace(chosen).make(project), current_author())
+        if now.jobs and now.said not in said:
+            said.add(now.said)
+            tell(f"exam: {now.said}")
+        return now
+
+    if wait:
+        follow(look, lambda message: tell(f"exam: {message}"), pause)
+    elif (now := look()).jobs:
+        tell(_said(now))
+        return Output(asdict(now))
+    with opening() as project:
+        final = outcome(project, keys)
+    if final.state in ("failed", "cancelled"):
+        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, 'grades')}.")
+    result = {"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)}
+    return Output(result).note(f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message)
+
+
+def _said(now: Standing) -> str:
+    return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 from ..bank import make_named, prompts, save_prompt, settings
 from ..errors import InputError
 from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
+from ..jobs import LONGEST_PATIENCE, PATIENCE
 from ..store import Project, current_author
 from .console import text_of
-from .describing import Gathered, Option
+from .registry import Gathered, Option
 
 
 @dataclass
@@ -57,6 +58,21 @@ BaseUrl = Annotated[
 ]
 Api = Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)]
 Dtype = Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)]
+
+MINUTE = 60.0
+
+Patience = Annotated[
+    float,
+    Option(
+        "--patience",
+        help="Minutes to wait for an unavailable endpoint. The endpoint can always request a pause of 1 minute.",
+        least=0,
+        most=LONGEST_PATIENCE / MINUTE,
+        default=lambda: PATIENCE / MINUTE,
+        parse=lambda minutes: MINUTE * minutes,
+    ),
+]
+"""Given in minutes; the operation receives seconds."""
 
 
 def _choice(

@@ -15,12 +15,8 @@ from ..jobs import trial_control
 from ..measures import DRIFT_ALARM
 from ..store import Project, current_author
 from .console import text_of
-from .describing import Argument, Option
 from .grader_options import GraderOptions
-from .opening import Opening
-from .options import Author
-from .output import Output, TextOutput
-from .registry import operation
+from .registry import Argument, Author, Opening, Option, Output, TextOutput, operation
 
 
 @operation("graders list", act="read the bank", reads=True)

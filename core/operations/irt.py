@@ -29,13 +29,10 @@ from ..measures.item_response import (
     improve as improve_exam,
 )
 from ..study import Examinees, bank_worth
-from ..text import first_few, said_interval
-from .console import counted, tell
-from .describing import MOST_DRAWS, Argument, Gathered, Option
-from .opening import Opening
-from .output import Output
+from ..text import first_few, how_many, said_interval
+from .console import tell
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import MOST_DRAWS, Argument, Gathered, Opening, Option, Output, operation
 
 T = TypeVar("T")
 
@@ -146,7 +143,7 @@ def fit_command(
     output = Output(found.as_dict())
     told = found.statistics
     output.line(
-        f"{counted(len(found.students), 'examinee')}, {counted(len(found.items), 'item')}, model {found.fit.model},"
+        f"{how_many(len(found.students), 'examinees')}, {how_many(len(found.items), 'items')}, model {found.fit.model},"
         f" estimator {found.fit.estimator}: log-likelihood {told.log_likelihood:.3f}, AIC {told.aic:.1f}"
     )
     held = (
@@ -222,8 +219,8 @@ def _marginal(answers: _Answers) -> Output:
         }
     )
     output.line(
-        f"{counted(len(students), 'examinee')}, {counted(len(rows), 'item')}, model {found.model}, abilities integrated"
-        f" out: log-likelihood {found.log_likelihood:.3f}"
+        f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model {found.model},"
+        f" abilities integrated out: log-likelihood {found.log_likelihood:.3f}"
     )
     output.table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
     return output.table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
@@ -302,7 +299,7 @@ def improve_command(
     if held := found.held_out:
         after = "undefined" if held.ranking is None else f"{held.ranking:z.3f}"
         output.note(
-            f"Cross-check: half of the examinees select {counted(held.dropped, 'item')} ({held.shared} listed above)."
+            f"Cross-check: half of the examinees select {how_many(held.dropped, 'items')} ({held.shared} listed above)."
             f" For the other half, information changes from {held.before:.4f} to {held.after:.4f}."
             f" Rank correlation with all items: {after}."
         )

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
 from ..audit import notice
 from ..bank import find_grader, trust_notes
-from ..labels import DEFAULT_MEASURE, PERS, GradeFiles, Leaderboard, Per, compare, leaderboard_of_files, leaderboard_per
+from ..labels import (
+    DEFAULT_MEASURE,
+    PERS,
+    GradeFiles,
+    Leaderboard,
+    Per,
+    compare,
+    leaderboard_of_files,
+    leaderboard_per,
+    nugget_board,
+)
 from ..measures import Ties, correlate_by
 from ..store import MEMORY, SPILL, Project
-from .console import at_a_shell
-from .describing import Option
-from .options import QueriesOption
-from .output import Output
-from .policy import PolicyOptions
-from .progress import ProgressLines
-from .registry import operation
+from .console import ProgressLines, at_a_shell
+from .policy import PolicyOptions, QueriesOption
+from .registry import Option, Output, operation
 
 WithUngraded = Annotated[bool, Option(help="Include queries with ungraded pairs in the mean.")]
 
@@ -169,3 +176,17 @@ def correlate(
         return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
     return output.table((*names, *further), [[*(getattr(result, name) for name in names), *further.values()]])
+
+
+@operation("nugget-scores", act="see boards", reads=True)
+def nugget_scores(project: Project, *, policy: PolicyOptions) -> Output:
+    """Show Nuggetizer's four scores of each run, from imported assignments.
+
+    Partly supported nuggets count half; strict scores count full support only. Vital nuggets have weight 1 or more.
+    """
+    rows = nugget_board(project, policy)
+    value = [{"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)} for row in rows]
+    header = ("run", "queries", "nuggets", "strict vital", "strict all", "vital", "all")
+    if not rows:
+        return Output({"runs": value}).note("No imported assignments yet.")
+    return Output({"runs": value}).table(header, [tuple(row.values()) for row in value])

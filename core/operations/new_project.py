@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..store import create
-from .opening import Opening
-from .registry import operation
+from .registry import Opening, operation
 
 
 @operation("init", act="organize", at_shell=True)

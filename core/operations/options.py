@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from ..errors import InputError
 from ..store import as_name, current_author
@@ -28,13 +28,3 @@ Author = Annotated[
     ),
 ]
 """The recorded author, for scripts that import the work of several people."""
-
-QueriesOption = Annotated[
-    Literal["common", "all", "own"],
-    Option(
-        "--queries",
-        help="Queries of the comparison. common: fully graded queries of both leaderboards; all: all queries of both;"
-        " own: each leaderboard's own queries.",
-    ),
-]
-"""The queries over which two leaderboards are compared: a `leaderboard.QueryChoice`."""

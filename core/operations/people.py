@@ -20,11 +20,8 @@ from ..records import (
     sources,
 )
 from ..store import Project
-from .console import counted
-from .describing import Argument, Option
-from .options import Author
-from .output import Output
-from .registry import operation
+from ..text import how_many
+from .registry import Argument, Author, Option, Output, operation
 
 
 @operation("overrides set", act="override ratings")
@@ -53,7 +50,7 @@ def withdraw(
     with project.transaction() as cursor:
         for key in keys:
             write_withdrawal(cursor, key, author)
-    return f"Withdrew {counted(len(keys), 'override')}."
+    return f"Withdrew {how_many(len(keys), 'overrides')}."
 
 
 @operation("overrides confirm", act="override ratings")
@@ -66,7 +63,7 @@ def confirm(
     """Confirm overrides for the new wording of a reworded question."""
     for key in keys:
         labels.confirm(project, key, author)
-    return f"Confirmed {counted(len(keys), 'override')} for the current wording."
+    return f"Confirmed {how_many(len(keys), 'overrides')} for the current wording."
 
 
 @operation("overrides list", act="read the bank", reads=True)

@@ -1,4 +1,4 @@
-"""Commands that read the records of a project: the pool, jobs, failed pairs, publications."""
+"""Commands that read the records of a project: the pool, vectors, jobs, failed pairs, publications."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Annotated, Any, cast
 
 from ..bank import check_version, counts, find_grader, how_to_grade
 from ..exchange import publications as published
-from ..grading import Which, doubtful_pairs, reasons
+from ..grading import Which, count_vectors, doubtful_pairs, drop_vectors, reasons
 from ..jobs import jobs as recorded_jobs
 from ..records import JOB_SUBJECTS, Job, JobKind, pool_depth, set_pool_depth
 from ..store import Project, current_author
-from .describing import Option
-from .output import Output
-from .registry import operation
+from ..text import how_many
+from .registry import Option, Output, operation
 
 
 @operation("pool", act="organize", reads=lambda given: given["depth"] is None)
@@ -129,4 +128,29 @@ def publications(
             )
             for m in found
         ],
+    )
+
+
+@operation("vectors", act="organize", reads=lambda given: not given["drop"])
+def vectors(
+    project: Project,
+    *,
+    drop: Annotated[bool, Option(help="Delete all vectors; grading computes them again.")] = False,
+) -> Output:
+    """Count the cached vectors of the embedding grader, or delete them.
+
+    Without this cache, reworded questions are graded more slowly. The ratings are the same.
+    """
+    dropped = drop_vectors(project) if drop else 0
+    found = count_vectors(project)
+    output = Output({"dropped": dropped, "vectors": [asdict(one) for one in found]})
+    if drop:
+        return output.note(
+            f"Deleted the vectors of {how_many(dropped, 'texts')}. The file reuses their space as it grows."
+        )
+    if not found:
+        return output.note("No cached vectors. The embedding grader has not graded in this project yet.")
+    return output.table(
+        ("kind", "texts", "size", "encoder"),
+        [(one.role, one.texts, f"{one.size / 1e6:.1f} MB", one.encoder) for one in found],
     )

@@ -2,6 +2,8 @@
 
 The request of an operation consists of the parameters of its function. Each is annotated with an `Option` or an
 `Argument`, which holds its help. The shell and the API are made from this list.
+
+Modules of operations import from here everything with which an operation is declared.
 """
 
 from __future__ import annotations
@@ -14,9 +16,18 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..store import ActName, Project
-from .describing import Gathered, Given, Option, Parameter
-from .opening import Opening
-from .output import Output
+from .describing import (
+    LARGEST as LARGEST,
+    MOST_DRAWS as MOST_DRAWS,
+    Argument as Argument,
+    Gathered as Gathered,
+    Given,
+    Option as Option,
+    Parameter,
+)
+from .opening import Opening as Opening
+from .options import Author as Author
+from .output import Output as Output, TextOutput as TextOutput, at_most_one as at_most_one
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,8 @@ from ..store import (
     set_aside,
     set_schedule,
 )
-from .console import counted
-from .describing import Argument, Option
-from .opening import Opening
-from .options import Author
-from .output import Output, TextOutput
-from .registry import operation
+from ..text import how_many
+from .registry import Argument, Author, Opening, Option, Output, TextOutput, operation
 
 
 @operation("check", act="read the bank", reads=True)
@@ -41,12 +37,15 @@ def check(
     ]
     output = Output({"sound": not wrong, "checks": records}).table(
         ("check", "result", "rule"),
-        [(one.name, counted(len(found[one.name]), "problem") if found[one.name] else "ok", one.says) for one in CHECKS],
+        [
+            (one.name, how_many(len(found[one.name]), "problems") if found[one.name] else "ok", one.says)
+            for one in CHECKS
+        ],
     )
     output.note(*(f"{each.check}: {each}" for each in wrong))
     failure = ProjectError(
         "check-failed",
-        f"{counted(len(wrong), 'problem')} found in {project.path.name}",
+        f"{how_many(len(wrong), 'problems')} found in {project.path.name}",
         "Apply the fix shown with each problem.",
     )
     return output.failing(failure if wrong else None)

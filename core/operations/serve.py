@@ -11,9 +11,7 @@ from typing import Annotated
 from ..errors import InputError
 from ..locations import APP_FOLDER, IS_CLONE, secrets_files
 from .console import at_a_shell
-from .describing import Option
-from .opening import Opening
-from .registry import operation
+from .registry import Opening, Option, operation
 
 
 @operation("serve", act="organize", at_shell=True)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ..bank import counts, judged_queries, speaking_passages
 from ..records import asked_models
 from ..store import Project
-from .output import Output
-from .registry import operation
+from .registry import Output, operation
 
 if TYPE_CHECKING:
     from ..grading import Bill

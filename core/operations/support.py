@@ -18,11 +18,8 @@ from ..measures import (
 )
 from ..store import Project
 from ..text import one_line
-from .describing import Argument, Option
-from .options import Author
-from .output import Output
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import Argument, Author, Option, Output, operation
 
 GraderName = Annotated[
     str | None,

@@ -14,13 +14,9 @@ from ..errors import GradingError, InputError, unknown_name
 from ..graders import acting, naming
 from ..records import drop_freeze, freezes, run_names
 from ..store import Project, current_author
-from .console import counted, text_of
-from .describing import Argument, Option
-from .opening import Opening
-from .options import Author
-from .output import Output
-from .progress import ProgressLines
-from .registry import operation
+from ..text import how_many
+from .console import ProgressLines, text_of
+from .registry import Argument, Author, Opening, Option, Output, operation
 
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
 
@@ -63,7 +59,7 @@ def _summary(found: Frozen) -> Iterator[str]:
         f" {len(found.failed):,} failed. Saved as {kept}."
     )
     if found.changed:
-        yield f"{counted(found.changed, 'passage')} changed: same id, new text."
+        yield f"{how_many(found.changed, 'passages')} changed: same id, new text."
 
 
 @operation("snapshots list", act="read the bank", reads=True)
@@ -85,7 +81,7 @@ def list_(
                 one.author,
                 one.queries,
                 one.failed,
-                f"open, {counted(one.came, 'answer')}" if one.open else "complete",
+                f"open, {how_many(one.came, 'answers')}" if one.open else "complete",
             )
             for one in found
         ],
@@ -101,7 +97,7 @@ def drop(
 ) -> str:
     """Discard the open snapshot NAME and its answers so far. Saved runs stay."""
     came = drop_freeze(project, name, author)
-    return f"{name}: open snapshot discarded, with {counted(came, 'answer')}."
+    return f"{name}: open snapshot discarded, with {how_many(came, 'answers')}."
 
 
 @operation("snapshots watch", act="run exams")

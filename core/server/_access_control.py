@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 
 from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
 from ..limits import exceeded, limit, within
-from ..operations.failing import as_workbench_error
+from ..operations.output import as_workbench_error
 from ..records import acting_with, find_token
 from ..store import ActName, Project
 from ._open_projects import held

@@ -16,9 +16,8 @@ from ..atomic_files import WorkingFolder
 from ..errors import ProjectError, WorkbenchError
 from ..graders import OWNER, VISITOR, acting
 from ..operations.console import Guest, Stream, hosting
-from ..operations.failing import as_workbench_error, tell_failure
 from ..operations.opening import Opening
-from ..operations.output import print_result
+from ..operations.output import as_workbench_error, print_result, tell_failure
 from ..operations.registry import Operation
 from ..store import Project, recorded_as
 
