@@ -39,7 +39,7 @@ from ..review import (
 )
 from ..store import Project
 from .policy import PolicyOptions, QueriesOption
-from .registry import Argument, Author, Gathered, Opening, Option, Output, at_most_one, operation
+from .registry import Argument, Author, Gathered, Option, Output, at_most_one, operation
 
 one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
 """Refuse more than one side to compare labels with."""
@@ -321,7 +321,7 @@ def _judged(project: Project, left: Side, right: Side) -> str:
 
 @operation("changes", act="read the bank", reads=True, not_json=("as_csv",))
 def changes(
-    opening: Opening,
+    project: Project,
     *,
     before: Annotated[int | None, Option("--from", help="Bank version before (default: --bank-version).")] = None,
     after: Annotated[int | None, Option("--to", help="Bank version after (default: --bank-version).")] = None,
@@ -364,11 +364,10 @@ def changes(
         raise InputError("option-missing", "--from and --to go together.", "Use both, or another --to- option instead.")
     if before is None and not named:
         raise InputError("same-states", "The two states are the same.", "Use --from and --to, or a --to- option.")
-    with opening() as project:
-        found = state_changes(project, old, new, measure, against, queries)
-        if as_csv:
-            return Output().text(flips_csv(project, found))
-        to_grade = _to_grade(project, found, measure)
+    found = state_changes(project, old, new, measure, against, queries)
+    if as_csv:
+        return Output().text(flips_csv(project, found))
+    to_grade = _to_grade(project, found, measure)
     output = Output(_as_dict(found, to_grade))
     if found.flips:
         output.table(

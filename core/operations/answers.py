@@ -22,11 +22,11 @@ from ..answers import (
     CaseRow,
     Evaluation,
     GeneratorPlan,
+    Gold,
     JudgePlan,
     PassageOrder,
     PeopleSaid,
     ReadyGenerator,
-    RetEvalRow,
     View,
     WantedAnswers,
     answers_price,
@@ -43,34 +43,145 @@ from ..answers import (
     row_values,
     said_in_file,
 )
-from ..errors import GradingError, InputError, Report, unknown_name
+from ..errors import InputError, Report, unknown_name
 from ..exams import RETRIEVERS, Retriever
 from ..exchange import Options, import_files
 from ..formats import Source, read_answer_verdicts
 from ..graders import Control
-from ..grading import Request, make_control, run_job
-from ..jobs import Extent, jobs
-from ..labels import Policy
+from ..grading import PriceTag, Request, make_control, run_job
+from ..jobs import Extent, Progress, jobs
+from ..labels import Policy, usual_min_judgment
 from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
 from ..records import AnswerModel, add_gold_answer, find_answer_model, judging, run_names, withdraw_gold_answer
 from ..store import Project, current_author
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
-from .answer_options import (
-    CapsOptions,
-    DryRun,
-    GoldOptions,
-    ModelOptions,
-    ViewOptions,
-    describe_end,
-    describe_price,
-    may_use_key,
-    watch,
-)
-from .console import ProgressLines, close_unfinished, sent_file, table_lines, tell, tell_of_calls
-from .grader_options import GraderChoice, GraderOptions, Patience
-from .registry import MOST_DRAWS, Argument, Author, Opening, Option, Output, operation
+from .console import ProgressLines, check_ended, close_unfinished, sent_file, table_lines, tell, tell_of_calls, watch
+from .grader_options import Api, BackEnd, BaseUrl, Dtype, GraderChoice, GraderOptions, ModelName, Patience, may_use_key
+from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, operation
+
+
+def _model(
+    *,
+    model: ModelName = None,
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
+    key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's API key.")] = None,
+    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hugging Face hub.")] = None,
+    dtype: Dtype = None,
+    api: Api = None,
+) -> dict[str, str]:
+    given = {
+        "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
+        "revision": revision, "dtype": dtype, "api": api,
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value}
+
+
+ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+"""The given settings of a model."""
+
+
+def _caps(
+    *,
+    limit: Annotated[int | None, Option(help="Process at most this many answers.", least=1)] = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = 8,
+    patience: Patience,
+    retry_failed: Annotated[bool, Option(help="Also retry the failed calls.")] = False,
+    only_failed: Annotated[bool, Option(help="Retry only the failed calls.")] = False,
+) -> Extent:
+    return Extent(
+        limit=limit, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
+        retry_failed=retry_failed, only_failed=only_failed,
+    )  # fmt: skip
+
+
+CapsOptions = Annotated[Extent, Gathered(_caps)]
+"""Options that limit a job."""
+DryRun = Annotated[bool, Option("--dry-run", help="Show the planned calls and their estimated cost; call no model.")]
+
+Against = Annotated[
+    tuple[str, ...],
+    Option(
+        "--against",
+        help="Judgment source, or gold for imported gold passages; may be repeated."
+        " Default: imported gold passages, else the first source.",
+        metavar="SOURCE",
+    ),
+]
+GoldJudgment = Annotated[
+    int | None,
+    Option(
+        "--min-judgment",
+        help="Lowest judgment of a gold passage (default: the level of an imported data set, else 1).",
+        kept=usual_min_judgment,
+    ),
+]
+
+
+def _gold(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
+    return Gold(against or None, Gold.min_judgment if min_judgment is None else min_judgment)
+
+
+GoldOptions = Annotated[Gold, Gathered(_gold)]
+"""Options that select the gold passages."""
+
+
+def _view(
+    *,
+    runs: Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")] = (),
+    ks: Annotated[
+        tuple[int, ...], Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1)
+    ] = (),
+    generator: Annotated[str | None, Option(help="Generator of the answers (default: the last added).")] = None,
+    temperature: Annotated[float, Option(help="Temperature of the answers from gold passages.", least=0)] = TEMPERATURE,
+    judge: Annotated[
+        str,
+        Option(help="Answer check: the method that decides which answers are right.", choices=list(JUDGES)),
+    ] = "llm",
+    judge_model: Annotated[
+        str | None, Option(help="Model for --judge llm or graded (default: the last added).")
+    ] = None,
+    threshold: Annotated[float | None, Option(help="Lowest answer-check score of a right answer.")] = None,
+    same_text: Annotated[bool, Option(help="Count near copies of gold passages as gold.")] = False,
+    without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
+    against: Against = (),
+    min_judgment: GoldJudgment = None,
+) -> View:
+    return View(
+        runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold,
+        _gold(against=against, min_judgment=min_judgment), same_text, not without_people,
+    )  # fmt: skip
+
+
+ViewOptions = Annotated[View, Gathered(_view)]
+"""Options that select answers and the check of their correctness."""
+
+
+def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
+    """Return the estimated calls, tokens and cost of a job."""
+    about = "" if tag.counted else "about "
+    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
+    calls = f". Estimated: {tag.calls:,} calls, {tokens}{cost}"
+    output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
+    return output.note(f"Planned: {how_many(tag.pairs, things)}{calls if tag.calls else ''}.")
+
+
+def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
+    """Return the result of a job that has ended.
+
+    Raises:
+        GradingError: the job failed or was cancelled.
+    """
+    check_ended(final, things)
+    counts = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
+    output = Output(counts | vars(final.usage) | {"message": final.message} | more)
+    summary = f"{how_many(final.graded, things)}, {final.failed:,} failed. {final.message}"
+    return output.note(summary.rstrip())
 
 
 @operation("answers generate", act="run exams")
@@ -241,15 +352,13 @@ def _grade(
     """Turn answers into responses, and grade them."""
     system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
-    lines = ProgressLines("pairs")
     request = Request(patience=patience)
     control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
     final = run_job(
         project, grader, request, current_author(),
-        lambda one: lines.say(one.done, one.total, one.rate, one.over), control,
+        ProgressLines("pairs").show, control,
     )  # fmt: skip
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, 'grades')}.")
+    check_ended(final, "grades")
     graded = {"graded": final.graded, "failed": final.failed}
     done: dict[str, Any] = {"system": system, "grader": grader.spec.name} | graded | counts
     return Output(done).note(
@@ -296,8 +405,7 @@ def rag(
     wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
     control = Control(report=tell_of_calls())
     final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, 'answers')}.")
+    check_ended(final, "answers")
     model = find_answer_model(project, "generator", ready.model.fingerprint)
     return _grade(project, model, name, k, None, chosen, patience)
 
@@ -351,17 +459,12 @@ def reteval(
 
 
 def _missing(found: Evaluation) -> str:
-    def total(count: Any) -> int:
-        return sum(count(row) for row in found.rows)
-
-    def failed(row: RetEvalRow) -> int:
-        return row.reteval.failed - row.failed
-
+    rows = found.rows
     said = {
-        "pending answers": total(lambda row: row.waiting),
-        "failed answers": total(lambda row: row.failed),
-        "pending comparisons": total(lambda row: row.reteval.waiting - row.waiting),
-        "failed comparisons": total(failed),
+        "pending answers": sum(row.waiting for row in rows),
+        "failed answers": sum(row.failed for row in rows),
+        "pending comparisons": sum(row.reteval.waiting - row.waiting for row in rows),
+        "failed comparisons": sum(row.reteval.failed - row.failed for row in rows),
     }
     return ", ".join(how_many(count, what) for what, count in said.items() if count > 0)
 
@@ -454,7 +557,7 @@ def _place(view: View) -> tuple[str, int]:
 
 @operation("reteval confirm", act="confirm cases")
 def confirm(
-    opening: Opening,
+    project: Project,
     *,
     query: Annotated[str, Argument(metavar="QUERY")],
     view: ViewOptions,
@@ -472,22 +575,21 @@ def confirm(
     The case may differ from the proposed case.
     """
     run, k = _place(view)
-    with opening() as project:
-        found = evaluate(project, view)
-        row = answers.case_at(project, found, query, run, k)
-        if add_answer and row.line.answer is None:
-            raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
-        if judge_passage is not None:
-            answers.judge_as_relevant(project, row, judge_passage, author, value)
-        if add_answer:
-            add_gold_answer(project, query, row.line.answer or "", author)
-        answers.confirm_case(project, found, query, run, k, case, author, note)
+    found = evaluate(project, view)
+    row = answers.case_at(project, found, query, run, k)
+    if add_answer and row.line.answer is None:
+        raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
+    if judge_passage is not None:
+        answers.judge_as_relevant(project, row, judge_passage, author, value)
+    if add_answer:
+        add_gold_answer(project, query, row.line.answer or "", author)
+    answers.confirm_case(project, found, query, run, k, case, author, note)
     return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[answers.check_case(case)]})."
 
 
 @operation("reteval withdraw", act="confirm cases")
 def withdraw(
-    opening: Opening,
+    project: Project,
     *,
     query: Annotated[str, Argument(metavar="QUERY")],
     view: ViewOptions,
@@ -499,12 +601,11 @@ def withdraw(
 ) -> str:
     """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
     run, k = _place(view)
-    with opening() as project:
-        answers.take_back_case(project, evaluate(project, view), query, run, k, author)
-        if judgment_of is not None:
-            judging.withdraw(project, query, judgment_of, author)
-        if answer is not None:
-            withdraw_gold_answer(project, query, answer, author)
+    answers.take_back_case(project, evaluate(project, view), query, run, k, author)
+    if judgment_of is not None:
+        judging.withdraw(project, query, judgment_of, author)
+    if answer is not None:
+        withdraw_gold_answer(project, query, answer, author)
     return f"{query}: case withdrawn for {run} at depth {k}."
 
 

@@ -209,7 +209,7 @@ def roles(
 
 @operation("audit design", act="plan audits")
 def design(
-    opening: Opening,
+    project: Project,
     *,
     name: Annotated[str, Argument()],
     measure: Annotated[str, Option(help="P@k, RBP(p=0.8)@k, or DCG@k for 'mean judgment@k (DCG weights)'.")] = "DCG@10",
@@ -247,12 +247,11 @@ def design(
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = Goal(aim, first, second, half_width, budget)
-    with opening() as project:
-        made = room.design(
-            project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
-            batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
-        )  # fmt: skip
-        found = room.texts(project, made)
+    made = room.design(
+        project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
+        batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
+    )  # fmt: skip
+    found = room.texts(project, made)
     output = Output({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text}).note(
         f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {how_many(len(made.runs), 'systems')},"
         f" {how_many(len(made.queries), 'queries')}, {how_many(found.passages, 'passages')}, seed {made.seed}."
@@ -342,7 +341,7 @@ def status(
 
 @operation("audit export", act="plan audits")
 def export(
-    opening: Opening,
+    project: Project,
     *,
     name: AuditName = None,
     output: Annotated[str, Option("-o", "--output", help="Output file; - for standard output.", file="write")],
@@ -353,16 +352,15 @@ def export(
     most: Annotated[int | None, Option(help="Approximate number of passages; queries stay whole.", least=1)] = None,
 ) -> str | TextOutput:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
-    with opening() as project:
-        warn_of_terms(project)
-        sheet = room.sheet(
-            project,
-            find_audit(project, name),
-            form,
-            assessor,
-            most,
-            lambda text: deliver({output: text.encode()}),
-        )
+    warn_of_terms(project)
+    sheet = room.sheet(
+        project,
+        find_audit(project, name),
+        form,
+        assessor,
+        most,
+        lambda text: deliver({output: text.encode()}),
+    )
     if output == "-":
         return TextOutput().text(sheet.text)
     return f"Wrote {output}: {how_many(sheet.passages, 'passages')} of {how_many(sheet.queries, 'queries')}."

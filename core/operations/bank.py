@@ -28,9 +28,9 @@ from ..store import Project
 from ..text import how_many
 from ..types import KINDS, Question
 from .policy import PolicyOptions
-from .registry import Argument, Author, Opening, Option, Output, operation
+from .registry import Argument, Author, Option, Output, checked_note, operation
 
-Note = Annotated[str, Option(help="What changed and why; stored with the version.")]
+Note = Annotated[str, Option(help="What changed and why; stored with the version.", parse=checked_note)]
 
 
 @operation("bank list", act="read the bank", reads=True)
@@ -58,7 +58,7 @@ def list_(
 
 @operation("bank edit", act="edit questions")
 def edit(
-    opening: Opening,
+    project: Project,
     *,
     question_id: Annotated[str | None, Argument()] = None,
     query: Annotated[str | None, Option("--add", help="Add a new question to this query.", metavar="QUERY")] = None,
@@ -77,22 +77,21 @@ def edit(
     if (question_id is None) == (query is None):
         said = "No question was named." if query is None else "A question id and --add cannot be combined."
         raise InputError("no-question-named", said, "Name a question, or use --add QUERY.")
-    with opening() as project:
-        before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
-        given = {
-            "text": text,
-            "weight": weight,
-            "kind": kind,
-            "subtopic_id": subtopic_id,
-            "answer_key": answer_key,
-            "active": active,
-        }
-        fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        # Empty text clears the subtopic and the answer key. An empty wording is refused.
-        fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
-        after = replace(before, **fields)  # type: ignore[arg-type]
-        version = banks.save(project, [after], _written(note), author)
-        return _saved(version, latest_version(project), question=after.question_id)
+    before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
+    given = {
+        "text": text,
+        "weight": weight,
+        "kind": kind,
+        "subtopic_id": subtopic_id,
+        "answer_key": answer_key,
+        "active": active,
+    }
+    fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    # Empty text clears the subtopic and the answer key. An empty wording is refused.
+    fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
+    after = replace(before, **fields)  # type: ignore[arg-type]
+    version = banks.save(project, [after], note, author)
+    return _saved(version, latest_version(project), question=after.question_id)
 
 
 @operation("bank repair", act="grade")
@@ -177,7 +176,7 @@ def split(
     The new questions share the weight equally. The old question is retired.
     """
     changed = editing.split(_find(banks.questions(project), question_id), texts)
-    version = banks.save(project, changed, _written(note), author)
+    version = banks.save(project, changed, note, author)
     output = _saved(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
     return output.note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
@@ -194,7 +193,7 @@ def merge(
     """Replace several questions of a query by one, and save the bank as a new version."""
     known = banks.questions(project)
     changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
-    version = banks.save(project, changed, _written(note), author)
+    version = banks.save(project, changed, note, author)
     return _saved(version, latest_version(project), question=changed[0].question_id)
 
 
@@ -205,12 +204,6 @@ def _find(questions: list[Question], question_id: str) -> Question:
     raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
 
 
-def _written(note: str) -> str:
-    if not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
-    return note
-
-
 def _saved(version: int | None, newest: int, **more: object) -> Output:
     return Output({"version": newest, "saved": version is not None, **more}).note(
         f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}."
@@ -219,7 +212,7 @@ def _saved(version: int | None, newest: int, **more: object) -> Output:
 
 @operation("bank save", act="save the bank")
 def save(
-    opening: Opening,
+    project: Project,
     *,
     file: Annotated[Path | None, Argument(file="read")] = None,
     note: Note,
@@ -231,19 +224,15 @@ def save(
     bank of existing grades, use exam import bank FILE. Without FILE, the changes of exam bank drafts are saved.
     """
     if file is None:
-        with opening() as project:
-            version = save_drafts(project, author, _written(note))
-            return _saved(version, latest_version(project))
+        return _saved(save_drafts(project, author, note), latest_version(project))
     report = Report()
     # Imported here, because no other command of the bank reads a file.
     from ..formats import Source, read_bank
 
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
-    with opening() as project:
-        questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
-        version = banks.save(project, questions, _written(note), author)
-        return _saved(version, latest_version(project))
+    questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
+    return _saved(banks.save(project, questions, note, author), latest_version(project))
 
 
 @operation("bank diff", act="read the bank", reads=True)
@@ -291,7 +280,7 @@ def restore(
     """Restore an earlier version, or some of its questions, as a new version."""
     for question_id in questions:
         _find(banks.questions(project), question_id)
-    saved = banks.restore(project, version, _written(note), author, questions or None)
+    saved = banks.restore(project, version, note, author, questions or None)
     return _saved(saved, latest_version(project))
 
 
@@ -322,7 +311,7 @@ def list_drafts(
 
 @operation("bank discard", act="edit questions")
 def discard(
-    opening: Opening,
+    project: Project,
     *,
     question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")] = (),
     everything: Annotated[bool, Option("--all", help="Discard all unsaved changes of this person.")] = False,
@@ -331,10 +320,9 @@ def discard(
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
     if bool(question_ids) == everything:
         raise InputError("option-missing", "No question was named.", "Name questions, or use --all.")
-    with opening() as project:
-        mine = banks.drafts(project, author)
-        _check(question_ids, mine, f"{author} has no unsaved changes to")
-        take_back(project, author, question_ids or None)
+    mine = banks.drafts(project, author)
+    _check(question_ids, mine, f"{author} has no unsaved changes to")
+    take_back(project, author, question_ids or None)
     return f"Discarded {how_many(len(question_ids) or len(mine), 'changes')} of {author}."
 
 

@@ -26,7 +26,7 @@ from ..review import NONE, Filters, State, search
 from ..store import Project, current_author
 from ..text import one_line
 from .policy import PolicyOptions
-from .registry import LARGEST, Argument, Author, Opening, Option, Output, TextOutput, at_most_one, operation
+from .registry import LARGEST, Argument, Author, Option, Output, TextOutput, at_most_one, operation
 
 
 @operation("runs list", act="see boards", reads=True)
@@ -54,7 +54,7 @@ def _said(families: Any) -> str:
 
 @operation("runs families", act="organize")
 def families(
-    opening: Opening,
+    project: Project,
     *,
     names: Annotated[tuple[str, ...], Argument(metavar="[RUN]...")] = (),
     families: Annotated[
@@ -74,14 +74,13 @@ def families(
         raise InputError(
             "option-missing", "No runs, questions or grader given.", "Name runs, or use --questions or --grader NAME."
         )
-    with opening() as project:
-        for name in names:
-            state_families(project, "run", name, families, author)
-        if questions:
-            state_families(project, "questions", "", families, author)
-        if grader is not None:
-            state_families(project, "grader", find_grader(project, grader).spec.fingerprint, families, author)
-        return TextOutput().note(*(f"warning: {warning}" for warning in circularity(project).warnings))
+    for name in names:
+        state_families(project, "run", name, families, author)
+    if questions:
+        state_families(project, "questions", "", families, author)
+    if grader is not None:
+        state_families(project, "grader", find_grader(project, grader).spec.fingerprint, families, author)
+    return TextOutput().note(*(f"warning: {warning}" for warning in circularity(project).warnings))
 
 
 @operation("responses", act="read the bank", reads=True)

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..atomic_files import written
-from ..errors import InputError
-from ..text import with_escapes
+from ..errors import GradingError, InputError
+from ..text import how_many, with_escapes
 
 if TYPE_CHECKING:
+    from ..jobs import Progress
     from ..store import Project
 
 Stream = Literal["output", "error"]
@@ -304,6 +305,10 @@ class ProgressLines:
             self.said, self.wait = now, self.wait * GROWTH
             tell(f"exam: {self._line(done, total, rate, now, over)}")
 
+    def show(self, progress: Progress) -> None:
+        """Print the progress of a job, if it is time to."""
+        self.say(progress.done, progress.total, progress.rate, progress.over)
+
     def count(self, done: int, total: int) -> None:
         """Print progress as `say` does, for work that ends as soon as its last thing is done."""
         self.say(done, total, over=done == total)
@@ -326,6 +331,22 @@ def _duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def watch(things: str) -> Callable[[str, Progress], None]:
+    """Return a function that prints the progress of a named job."""
+    lines = ProgressLines(things)
+    return lambda name, progress: lines.show(progress)
+
+
+def check_ended(final: Progress, things: str) -> None:
+    """Refuse to go on after a job that failed or was cancelled.
+
+    Raises:
+        GradingError: it did; the hint counts the saved things.
+    """
+    if final.state in ("failed", "cancelled"):
+        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, things)}.")
 
 
 def tell_of_calls() -> Callable[[str], None]:

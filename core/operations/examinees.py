@@ -37,17 +37,16 @@ from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
 from ..records import CLOSED_BOOK, students as every_student
 from ..store import Project, current_author
 from ..text import how_many, said_interval
-from .answer_options import watch
-from .console import close_unfinished, tell, tell_of_calls
-from .grader_options import Patience
-from .registry import Argument, Opening, Option, Output, at_most_one, operation
+from .console import close_unfinished, tell, tell_of_calls, watch
+from .grader_options import Patience, may_use_key
+from .registry import Argument, Option, Output, at_most_one, operation
 
 OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this query.")]
 
 
 @operation("examinees add", act="run exams")
 def add(
-    opening: Opening,
+    project: Project,
     *,
     name: Annotated[str | None, Option(help="Name of the examinee. Default: derived from its settings.")] = None,
     by: Annotated[
@@ -87,7 +86,7 @@ def add(
     }  # fmt: skip
     given = {setting: value for setting, value in settings.items() if value is not None}
     levels = dict(map(_factor, factors))
-    with opening() as project, acting(naming(given.get("base_url"), given.get("key_variable"))):
+    with may_use_key(given):
         student = add_student(project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author())
     return Output(asdict(student)).note(f"Examinee: {student.name}")
 
@@ -128,7 +127,7 @@ def list_(
 
 @operation("examinees retrieve", act="run exams")
 def retrieve(
-    opening: Opening,
+    project: Project,
     *,
     name: Annotated[str, Argument()],
     retriever: Annotated[
@@ -151,17 +150,16 @@ def retrieve(
         )
     if run is not None and rerank is not None:
         raise InputError("option-missing", "--rerank does not work with --run.", "Use --rerank with --with.")
-    with opening() as project:
-        if run is not None:
-            items = import_retrieval(project, name, Source.of(run), current_author())
-        else:
-            items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell, rerank)
+    if run is not None:
+        items = import_retrieval(project, name, Source.of(run), current_author())
+    else:
+        items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell, rerank)
     return f"Retrieval {name}: passages for {how_many(items, 'items')}."
 
 
 @operation("examinees run", act="run exams")
 def sit(
-    opening: Opening,
+    project: Project,
     *,
     names: Annotated[tuple[str, ...], Option("--student", help="Only this examinee; may be repeated.")] = (),
     query_id: OnlyQuery = None,
@@ -185,7 +183,7 @@ def sit(
         names or None, query_id, bank_version, limit=limit, max_calls=max_calls, max_cost=max_cost,
         concurrency=concurrency, retry_failed=retry_failed, only_failed=only_failed, patience=patience,
     )  # fmt: skip
-    with opening() as project, acting(naming(base_url, key_variable)):
+    with acting(naming(base_url, key_variable)):
         close_unfinished(project)
         control = Control(report=tell_of_calls())
         ended = exams.sit(project, request, current_author(), watch("answers"), control)

@@ -43,7 +43,7 @@ from ..store import Project, current_author, log
 from ..text import how_many
 from .console import at_a_shell, beside, deliver, tell, warn_of_terms, write_bytes
 from .policy import PolicyOptions
-from .registry import Argument, Opening, Option, operation
+from .registry import Argument, Option, operation
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ EXPORTS = (*_CONTENTS, *FOLDERS)
 
 @operation("export", act="download")
 def export(
-    opening: Opening,
+    project: Project,
     given: frozenset[str],
     *,
     what: Annotated[str, Argument(choices=EXPORTS)],
@@ -337,14 +337,13 @@ def export(
     if manifest is not None:
         _check_alone(given)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
-    with opening() as project:
-        if what in ("graded", "project"):
-            warn_of_terms(project)
-        if what in FOLDERS:
-            export_folder(project, what, asked)
-            content = b""
-        else:
-            content = export_file(project, what, asked)
+    if what in ("graded", "project"):
+        warn_of_terms(project)
+    if what in FOLDERS:
+        export_folder(project, what, asked)
+        content = b""
+    else:
+        content = export_file(project, what, asked)
     if output == "-":
         write_bytes(content)
         return None
@@ -384,7 +383,7 @@ ENDINGS = (".pdf", ".svg", ".png", ".json")
 
 @operation("export figure", act="download")
 def figure(
-    opening: Opening,
+    project: Project,
     *,
     name: Annotated[str, Argument(choices=FIGURES, metavar="FIGURE")],
     output: Annotated[
@@ -434,16 +433,15 @@ def figure(
     from .project_report import FigureRequest, draw_figure
 
     wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
-    with opening() as project:
-        deliver({output: picture(for_print(draw_figure(project, name, wanted), width), ending)})
-        with project.transaction() as cursor:
-            log(cursor, current_author(), f"export figure {name}", file=Path(output).name)
+    deliver({output: picture(for_print(draw_figure(project, name, wanted), width), ending)})
+    with project.transaction() as cursor:
+        log(cursor, current_author(), f"export figure {name}", file=Path(output).name)
     return f"Wrote {output}."
 
 
 @operation("export report", act="download")
 def report(
-    opening: Opening,
+    project: Project,
     *,
     output: Annotated[str, Option("-o", "--output", help="Output file (.html).", file="write")],
     measure: Annotated[str, Option(help="Measure of the leaderboard.")] = DEFAULT_MEASURE,
@@ -461,10 +459,9 @@ def report(
     # Imported here, because Altair loads slowly.
     from .project_report import ReportRequest, make_report
 
-    with opening() as project:
-        official = against or next(iter(official_sources(project)), None)
-        wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
-        deliver({output: make_report(project, wanted).encode()})
-        with project.transaction() as cursor:
-            log(cursor, current_author(), "export report", file=Path(output).name)
+    official = against or next(iter(official_sources(project)), None)
+    wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
+    deliver({output: make_report(project, wanted).encode()})
+    with project.transaction() as cursor:
+        log(cursor, current_author(), "export report", file=Path(output).name)
     return f"Wrote {output}."

@@ -13,10 +13,9 @@ from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_draft
 from ..jobs import Caps, job_control
 from ..store import Project, current_author
 from ..text import how_many
-from .answer_options import may_use_key, watch
-from .console import close_unfinished, tell_of_calls
-from .grader_options import BackEnd, BaseUrl, Patience
-from .registry import Argument, Author, Gathered, Opening, Option, Output, operation
+from .console import close_unfinished, tell_of_calls, watch
+from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
+from .registry import Argument, Author, Gathered, Option, Output, checked_note, operation
 
 
 def _model(
@@ -39,7 +38,7 @@ PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt
 
 @operation("generate", act="write with models")
 def generate(
-    opening: Opening,
+    project: Project,
     *,
     queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
     every: Annotated[bool, Option("--all", help="All queries.")] = False,
@@ -55,7 +54,7 @@ def generate(
     if bool(queries) == every:
         said = "--all and --query cannot be combined." if every else "No query was named."
         raise InputError("options-exclude-each-other", said, "Use --query QUERY or --all.")
-    with opening() as project, may_use_key(settings):
+    with may_use_key(settings):
         drafter = make_drafter(settings)
         control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
         report = suggest(
@@ -133,18 +132,17 @@ def assessors_first(
 
 @operation("proposals accept", act="edit questions")
 def accept(
-    opening: Opening,
+    project: Project,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
-    note: Annotated[str | None, Option(help="Save all your unsaved changes at once, with this note.")] = None,
+    note: Annotated[
+        str | None, Option(help="Save all your unsaved changes at once, with this note.", parse=checked_note)
+    ] = None,
 ) -> Output:
     """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
-    if note is not None and not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
     author = current_author()
-    with opening() as project:
-        made = bank.accept(project, keys, author)
-        version = save_drafts(project, author, note) if note is not None else None
+    made = bank.accept(project, keys, author)
+    version = save_drafts(project, author, note) if note is not None else None
     next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
     output = Output({"questions": [asdict(question) for question in made], "version": version})
     return output.note(f"Accepted {how_many(len(made), 'questions')}. {next_step}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,6 +43,7 @@ from .console import (
     Guest,
     ProgressLines,
     at_a_shell,
+    check_ended,
     close_unfinished,
     guest,
     pause,
@@ -91,7 +91,7 @@ Limit = Annotated[int | None, Option(help="Grade at most this many pairs.", leas
 
 @operation("plan", act="read the bank", reads=lambda given: given["examples"] is None and given["output"] is None)
 def plan(
-    opening: Opening,
+    project: Project,
     *,
     chosen: GraderOptions,
     scope: ScopeOptions,
@@ -118,18 +118,17 @@ def plan(
     """Plan a grading job: count the pairs already graded, failed and to grade."""
     if answers and output is None:
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
-    with opening() as project:
-        grader = chosen.make(project)
-        spec = grader.spec
-        version = check_version(project, bank_version)
-        _tell_unknown(project, spec, version, scope)
-        found = asdict(make_plan(project, spec, version, scope))
-        if output is not None:
-            warn_of_terms(project)
-            sources = [Source.of(str(path)) for path in answers]
-            written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
-            remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-            found |= asdict(written)
+    grader = chosen.make(project)
+    spec = grader.spec
+    version = check_version(project, bank_version)
+    _tell_unknown(project, spec, version, scope)
+    found = asdict(make_plan(project, spec, version, scope))
+    if output is not None:
+        warn_of_terms(project)
+        sources = [Source.of(str(path)) for path in answers]
+        written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
+        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        found |= asdict(written)
     printed_plan = Output(found)
     if output is not None:
         printed_plan.note(f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest")
@@ -195,7 +194,7 @@ def grade(
         host = guest()
         if host is None:
             control = make_control(project, grader, request, tell_of_calls())
-            final = run_job(project, grader, request, current_author(), _watch(), control)
+            final = run_job(project, grader, request, current_author(), ProgressLines("pairs").show, control)
         else:
             job = start_job(project, grader, request, current_author())
             if host.background:
@@ -204,8 +203,7 @@ def grade(
         of_citations = grader.spec.rates_citations
         shown = grader.spec if of_citations else find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, 'grades')}.")
+    check_ended(final, "grades")
     output = Output(_result(final) | {"grader": name, "boards_show": None if of_citations else shown.name}).note(
         f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
@@ -308,16 +306,16 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
 
 def _follow(job: BackgroundJob, host: Guest) -> Progress:
     """Print the progress of a job that screens show too, until it has ended or the person stops it."""
-    watch, told, over = _watch(), 0, False
+    lines, told, over = ProgressLines("pairs"), 0, False
     while not over:
         over = job.wait(LOOK_SECONDS)
         try:
             host.check_stopped()
-            lines = list(job.log)
-            told, fresh = len(lines), lines[told:]
-            for line in fresh:
+            log = list(job.log)
+            for line in log[told:]:
                 tell(f"exam: {line}")
-            watch(job.progress)
+            told = len(log)
+            lines.show(job.progress)
         except KeyboardInterrupt as stopped:
             job.control.cancel(str(stopped))
     return job.progress
@@ -349,11 +347,6 @@ def price_words(tag: PriceTag, batch: bool = False) -> str:
         f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
         f" {tag.output_tokens:,} output tokens{thinking}{cost}"
     )
-
-
-def _watch() -> Callable[[Progress], None]:
-    lines = ProgressLines("pairs")
-    return lambda progress: lines.say(progress.done, progress.total, progress.rate, progress.over)
 
 
 def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:
@@ -445,8 +438,7 @@ def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], not
         return Output(asdict(now))
     with opening() as project:
         final = outcome(project, keys)
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, 'grades')}.")
+    check_ended(final, "grades")
     result = {"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)}
     return Output(result).note(f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message)
 

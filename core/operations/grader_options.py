@@ -1,19 +1,38 @@
-"""The options of a command that select a grader."""
+"""Options of commands that call models: the grader, its key, and the patience with an endpoint."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from ..bank import make_named, prompts, save_prompt, settings
 from ..errors import InputError
-from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
+from ..graders import (
+    APIS,
+    BACK_ENDS,
+    DTYPES,
+    GRADERS,
+    MOST_BEAMS,
+    NORMALISATIONS,
+    Grader,
+    Prompt,
+    acting,
+    naming,
+    with_examples,
+)
 from ..jobs import LONGEST_PATIENCE, PATIENCE
 from ..store import Project, current_author
 from .console import text_of
 from .registry import Gathered, Option
+
+
+def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Allow the operation to use the key that the settings name, until the block ends."""
+    return acting(naming(settings.get("base_url"), settings.get("key_variable")))
 
 
 @dataclass

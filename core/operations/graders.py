@@ -16,7 +16,7 @@ from ..measures import DRIFT_ALARM
 from ..store import Project, current_author
 from .console import text_of
 from .grader_options import GraderOptions
-from .registry import Argument, Author, Opening, Option, Output, TextOutput, operation
+from .registry import Argument, Author, Option, Output, TextOutput, operation
 
 
 @operation("graders list", act="read the bank", reads=True)
@@ -247,14 +247,13 @@ def show_prompt(
 
 @operation("prompts add", act="organize")
 def save_prompt(
-    opening: Opening,
+    project: Project,
     *,
     file: Annotated[Path, Argument(file="read", exists=True)],
 ) -> str:
     """Save the prompt of a YAML FILE in the project."""
     prompt = read_prompt(text_of(file), file.name)
-    with opening() as project:
-        changed = bank.save_prompt(project, prompt, current_author())
+    changed = bank.save_prompt(project, prompt, current_author())
     return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
 
 

@@ -28,6 +28,7 @@ from ..measures.item_response import (
     fit_marginal,
     improve as improve_exam,
 )
+from ..store import Project
 from ..study import Examinees, bank_worth
 from ..text import first_few, how_many, said_interval
 from .console import tell
@@ -308,7 +309,7 @@ def improve_command(
 
 @operation("irt bank", act="read the bank", reads=True)
 def bank_command(
-    opening: Opening,
+    project: Project,
     *,
     query_id: Annotated[str | None, Option("--query", help="Only questions of this query.", metavar="Q")] = None,
     passages: Annotated[
@@ -320,8 +321,7 @@ def bank_command(
     if passages and query_id is None:
         raise InputError("option-missing", "--passages needs a query.", "Add --query Q.")
     examinees: Examinees = "passages" if passages else "systems"
-    with opening() as project:
-        found = bank_worth(project, policy, query_id, examinees)
+    found = bank_worth(project, policy, query_id, examinees)
     output = Output(found.as_dict()).table(
         ("query", "question", "weight", "answered", "d", "b", "at the top", "verdict", "suggestion"),
         [

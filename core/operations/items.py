@@ -41,11 +41,10 @@ from ..jobs import Caps
 from ..store import Project, current_author
 from ..tables import disarmed
 from ..text import how_many, one_line
-from .answer_options import may_use_key, watch
-from .console import text_of
+from .console import text_of, watch
 from .generate import ModelOptions, PromptOption, begin
-from .grader_options import Patience
-from .registry import Argument, Gathered, Opening, Option, Output, at_most_one, operation
+from .grader_options import Patience, may_use_key
+from .registry import Argument, Gathered, Option, Output, at_most_one, checked_note, operation
 
 ItemsOf = Literal["all", "proposals", "bank"]
 
@@ -228,7 +227,8 @@ SHOWN = 80
 """Characters of a question in a table."""
 
 SaveNote = Annotated[
-    str | None, Option(help="Save the question bank now, with this note and all your unsaved changes.")
+    str | None,
+    Option(help="Save the question bank now, with this note and all your unsaved changes.", parse=checked_note),
 ]
 
 
@@ -305,7 +305,7 @@ def list_(
 
 @operation("items accept", act="edit questions")
 def accept(
-    opening: Opening,
+    project: Project,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="[PROPOSAL]...")] = (),
     query_id: ExamId = None,
@@ -321,20 +321,18 @@ def accept(
         said = "PROPOSAL and --passing cannot be combined." if keys else "No proposal was named."
         hint = "Use --passing, or numbers from exam items list --proposed."
         raise InputError("options-exclude-each-other", said, hint)
-    _check_note(note)
     author = current_author()
-    with opening() as project:
-        if passing:
-            made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
-        else:
-            made = bank.accept(project, keys, author)
-        version = save_drafts(project, author, note) if note is not None else None
+    if passing:
+        made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
+    else:
+        made = bank.accept(project, keys, author)
+    version = save_drafts(project, author, note) if note is not None else None
     return _describe_drafts([q.question_id for q in made], "accepted", version)
 
 
 @operation("items retire", act="save the bank")
 def retire(
-    opening: Opening,
+    project: Project,
     *,
     item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
     note: SaveNote = None,
@@ -343,11 +341,9 @@ def retire(
 
     To undo a saved change, restore an earlier bank version.
     """
-    _check_note(note)
     author = current_author()
-    with opening() as project:
-        gone = retire_items(project, item_ids, author)
-        version = save_drafts(project, author, note) if note is not None else None
+    gone = retire_items(project, item_ids, author)
+    version = save_drafts(project, author, note) if note is not None else None
     return _describe_drafts([q.question_id for q in gone], "retired", version)
 
 
@@ -369,7 +365,7 @@ def import_(
 
 @operation("items set", act="run exams")
 def set_(
-    opening: Opening,
+    project: Project,
     *,
     item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
     topic: Annotated[str | None, Option(help="Topic; empty to remove it.")] = None,
@@ -388,18 +384,12 @@ def set_(
     if topic is None and passage is None and not levels and not types:
         raise InputError("option-missing", "No value was named.", "Use --topic, --source, --bloom or --type.")
     author = current_author()
-    with opening() as project:
-        if topic is not None or passage is not None:
-            set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
-        for scheme, named in (("bloom", levels), ("question type", types)):
-            if named:
-                set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
+    if topic is not None or passage is not None:
+        set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
+    for scheme, named in (("bloom", levels), ("question type", types)):
+        if named:
+            set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
     return f"Changed: {how_many(len(set(item_ids)), 'items')}."
-
-
-def _check_note(note: str | None) -> None:
-    if note is not None and not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Describe the change in a few words.")
 
 
 def _describe_drafts(ids: Sequence[str], what: str, version: int | None) -> Output:

@@ -23,7 +23,7 @@ from ..records import (
 )
 from ..store import ABOUT_ROLES, ROLES, Member, Project, Role, current_author
 from ..text import how_many
-from .registry import Argument, Author, Opening, Option, Output, TextOutput, operation
+from .registry import Argument, Author, Option, Output, TextOutput, operation
 
 ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items()) + "."
 
@@ -151,7 +151,7 @@ def _day(at: object) -> str | None:
 
 @operation("activity", act="read the bank", reads=True, not_json=("as_csv",))
 def activity(
-    opening: Opening,
+    project: Project,
     *,
     who: Annotated[str | None, Option(help="Only actions of this person.", metavar="NAME")] = None,
     act: Annotated[str | None, Option(help="Only actions of this kind, for example 'save bank' or override.")] = None,
@@ -171,10 +171,9 @@ def activity(
             "Remove --limit, or select actions with --since.",
         )
     sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
-    with opening() as project:
-        if as_csv:
-            return Output().text(activity_csv(project, sought))
-        found = activity_of(project, sought, limit or 0)
+    if as_csv:
+        return Output().text(activity_csv(project, sought))
+    found = activity_of(project, sought, limit or 0)
     return Output(
         {
             "total": found.total,

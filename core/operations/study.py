@@ -48,7 +48,7 @@ from ..study import (
 )
 from ..text import how_many
 from .policy import PolicyOptions, QueriesOption
-from .registry import MOST_DRAWS, Opening, Option, Output, at_most_one, operation
+from .registry import MOST_DRAWS, Option, Output, at_most_one, operation
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")]
@@ -197,7 +197,7 @@ def _hint(project: Project, policy: Policy, run: ToGrade) -> str:
 
 @operation("significance", act="see boards", reads=True)
 def significance(
-    opening: Opening,
+    project: Project,
     *,
     measure: Annotated[str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
     source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
@@ -211,8 +211,7 @@ def significance(
     policy: PolicyOptions,
 ) -> Output:
     """Show which systems differ significantly from the best system or from a baseline."""
-    with opening() as project:
-        board = leaderboard(project, measure, source, policy)
+    board = leaderboard(project, measure, source, policy)
     rows = compare_systems(board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed)
     against = baseline or next((system.run for system in board.systems), None)
     output = Output(

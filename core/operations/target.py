@@ -16,14 +16,14 @@ from ..records import drop_freeze, freezes, run_names
 from ..store import Project, current_author
 from ..text import how_many
 from .console import ProgressLines, text_of
-from .registry import Argument, Author, Opening, Option, Output, operation
+from .registry import Argument, Author, Option, Output, operation
 
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
 
 
 @operation("snapshots add", act="run exams")
 def freeze(
-    opening: Opening,
+    project: Project,
     *,
     file: ExistingFile,
     name: Annotated[str, Option(help="Name of the new run.")],
@@ -35,8 +35,7 @@ def freeze(
     If the command is interrupted, run it again with the same name. Only the remaining queries are sent.
     """
     asked = read_target(text_of(file), file.name)
-    with opening() as project:
-        found = _freeze(project, asked, name, queries or None, allow_failed)
+    found = _freeze(project, asked, name, queries or None, allow_failed)
     return Output(asdict(found)).note(*_summary(found))
 
 
@@ -102,7 +101,7 @@ def drop(
 
 @operation("snapshots watch", act="run exams")
 def watch(
-    opening: Opening,
+    project: Project,
     *,
     file: ExistingFile,
     since: Annotated[str, Option(help="Run to compare with.", metavar="RUN")],
@@ -116,18 +115,17 @@ def watch(
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
     asked = read_target(text_of(file), file.name)
-    with opening() as project:
-        if since not in run_names(project):
-            raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam snapshots add.")
-        found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
-        if found.run is None:
-            raise InputError(
-                "target-without-passages",
-                f"{file.name}: the target returns no passages, so no run can be measured.",
-                "Set the path of the passages in this file.",
-            )
-        fall = measure_fall(project, since, found.run, measure, source, level=level)
-        changes = diff_of_runs(project, since, found.run, asked.k)
+    if since not in run_names(project):
+        raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam snapshots add.")
+    found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
+    if found.run is None:
+        raise InputError(
+            "target-without-passages",
+            f"{file.name}: the target returns no passages, so no run can be measured.",
+            "Set the path of the passages in this file.",
+        )
+    fall = measure_fall(project, since, found.run, measure, source, level=level)
+    changes = diff_of_runs(project, since, found.run, asked.k)
     output = Output({"frozen": asdict(found), "fall": asdict(fall), "changed_queries": len(changes)}).note(
         *_summary(found), _fall(fall, len(changes))
     )

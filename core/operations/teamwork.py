@@ -42,7 +42,7 @@ from ..review import (
 from ..store import Project
 from ..text import how_many
 from .console import text_of
-from .registry import Argument, Author, Opening, Option, Output, operation
+from .registry import Argument, Author, Option, Output, operation
 
 
 @operation("work list", act="read the bank", reads=True)
@@ -164,7 +164,7 @@ QuestionId = Annotated[
 
 @operation("assignments add", act="assign work")
 def assign(
-    opening: Opening,
+    project: Project,
     *,
     query_id: QueryId,
     people: Annotated[Sequence[str], Option("--to", help="Name of an assessor; may be repeated.")] = (),
@@ -180,10 +180,9 @@ def assign(
     """Assign QUERY, or some of its passages, to several assessors for blind judging."""
     if passages and sample is not None:
         raise InputError("options-exclude-each-other", "--passage and --sample cannot be combined.", "Use one of them.")
-    with opening() as project:
-        chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
-        number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
-        return _said(next(one for one in doubles(project) if one.key == number))
+    chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
+    number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
+    return _said(next(one for one in doubles(project) if one.key == number))
 
 
 @operation("assignments join", act="claim work")
