@@ -28,7 +28,7 @@ from ..store import Project
 from ..text import how_many
 from ..types import KINDS, Question
 from .policy import PolicyOptions
-from .registry import Argument, Author, Option, Output, checked_note, operation
+from .registry import Argument, Author, Option, Output, checked_note, exactly_one, operation
 
 Note = Annotated[str, Option(help="What changed and why; stored with the version.", parse=checked_note)]
 
@@ -57,6 +57,7 @@ def list_(
 
 
 @operation("bank edit", act="edit questions")
+@exactly_one("no-question-named", "Name a question, or use --add QUERY.", question_id="a question id", query="--add")
 def edit(
     project: Project,
     *,
@@ -74,9 +75,6 @@ def edit(
     author: Author,
 ) -> Output:
     """Edit or add one question, and save the bank as a new version."""
-    if (question_id is None) == (query is None):
-        said = "No question was named." if query is None else "A question id and --add cannot be combined."
-        raise InputError("no-question-named", said, "Name a question, or use --add QUERY.")
     before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
     given = {
         "text": text,
@@ -310,6 +308,7 @@ def list_drafts(
 
 
 @operation("bank discard", act="edit questions")
+@exactly_one("option-missing", "Name questions, or use --all.", question_ids="QUESTION", everything="--all")
 def discard(
     project: Project,
     *,
@@ -318,8 +317,6 @@ def discard(
     author: Author,
 ) -> str:
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
-    if bool(question_ids) == everything:
-        raise InputError("option-missing", "No question was named.", "Name questions, or use --all.")
     mine = banks.drafts(project, author)
     _check(question_ids, mine, f"{author} has no unsaved changes to")
     take_back(project, author, question_ids or None)

@@ -26,7 +26,7 @@ from ..review import NONE, Filters, State, search
 from ..store import Project, current_author
 from ..text import one_line
 from .policy import PolicyOptions
-from .registry import LARGEST, Argument, Author, Option, Output, TextOutput, at_most_one, operation
+from .registry import LARGEST, Argument, Author, Option, Output, TextOutput, at_most_one, exactly_one, operation
 
 
 @operation("runs list", act="see boards", reads=True)
@@ -53,6 +53,7 @@ def _said(families: Any) -> str:
 
 
 @operation("runs families", act="organize")
+@exactly_one("option-missing", "Use --family NAME, or --none.", families="--family", none="--none")
 def families(
     project: Project,
     *,
@@ -66,10 +67,6 @@ def families(
     author: Author,
 ) -> TextOutput:
     """Set the model families of RUNs, of the questions, or of a grader."""
-    if bool(families) == none:
-        raise InputError(
-            "option-missing", "Exactly one of --family and --none is needed.", "Use --family NAME, or --none."
-        )
     if not (names or questions or grader):
         raise InputError(
             "option-missing", "No runs, questions or grader given.", "Name runs, or use --questions or --grader NAME."

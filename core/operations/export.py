@@ -94,9 +94,13 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
     if what in _DELIVERED:
         if what != "leaderboard" or asked.form is None:
             asked.deliver(content)
-        with project.transaction() as cursor:
-            log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
+        _record(project, what, asked.output)
     return content
+
+
+def _record(project: Project, what: str, output: str, **details: str) -> None:
+    with project.transaction() as cursor:
+        log(cursor, current_author(), f"export {what}", file=Path(output).name, **details)
 
 
 def export_folder(project: Project, what: str, asked: Asked) -> None:
@@ -138,8 +142,7 @@ def _qrels(project: Project, asked: Asked) -> bytes:
         return publication.qrels_bytes
     content = qrels(project, asked.policy, asked.source, asked.binary).encode()
     asked.deliver(content)
-    with project.transaction() as cursor:
-        log(cursor, author, "export qrels", file=Path(asked.output).name, source=asked.source)
+    _record(project, "qrels", asked.output, source=asked.source)
     return content
 
 
@@ -149,7 +152,8 @@ def _manifest(file: Path) -> Manifest:
 
 def _check(project: Project, asked: Asked) -> None:
     """Warn if the labels are incomplete, or refuse if they have to be complete."""
-    state = readiness(project, basis(project, asked.policy))
+    base = basis(project, asked.policy)
+    state = readiness(project, base)
     if passages := state.speaking_passages:
         tell(
             f"note: {how_many(passages, 'pooled passages')} with text that addresses the grader:"
@@ -157,32 +161,27 @@ def _check(project: Project, asked: Asked) -> None:
         )
     if state.complete:
         return
-    gaps = []
-    if state.ungraded or state.failed:
-        gaps.append(f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed")
-    if state.ungraded:
-        gaps.append(queries_with_ungraded(progress(project, basis(project, asked.policy)).ungraded_of))
-    others = (
-        (state.without_text, "pairs", " without passage text"),
-        (state.stale_overrides, "stale overrides", ""),
-        (state.partial_labels, "partial labels", ""),
-        (state.unlabelled_passages, "passages", " without a label"),
+    ungraded, missing = progress(project, base).ungraded_of, state.ungraded + state.failed
+    lacks = (
+        (missing, f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed"),
+        (state.ungraded, queries_with_ungraded(ungraded)),
+        (state.without_text, f"{how_many(state.without_text, 'pairs')} without passage text"),
+        (state.stale_overrides, how_many(state.stale_overrides, "stale overrides")),
+        (state.partial_labels, how_many(state.partial_labels, "partial labels")),
+        (state.unlabelled_passages, f"{how_many(state.unlabelled_passages, 'passages')} without a label"),
     )
-    gaps += [f"{how_many(number, things)}{lack}" for number, things, lack in others if number]
-    counts = "; ".join(gaps)
-    spec = basis(project, asked.policy).grader.spec
-    todo = []
-    if state.ungraded or state.failed:
-        todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
-    if state.stale_overrides:
-        todo.append("Confirm or withdraw stale overrides: exam overrides list --stale")
-    if state.without_text:
-        todo.append("Import passage texts: exam import passages FILE")
+    counts = "; ".join(lack for number, lack in lacks if number)
+    retry = ["--retry-failed"] if state.failed else []
+    fixes = (
+        (missing, how_to_grade(project, base.grader.spec, *retry)),
+        (state.stale_overrides, "Confirm or withdraw stale overrides: exam overrides list --stale"),
+        (state.without_text, "Import passage texts: exam import passages FILE"),
+    )
+    steps = [fix for number, fix in fixes if number]
     if asked.require_complete:
-        raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(todo))
-    tell(f"warning: incomplete labels: {counts}.")
-    for step in todo:
-        tell(step)
+        raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(steps))
+    for text in (f"warning: incomplete labels: {counts}.", *steps):
+        tell(text)
 
 
 def _bundle(project: Project, asked: Asked) -> bytes:
@@ -434,8 +433,7 @@ def figure(
 
     wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
     deliver({output: picture(for_print(draw_figure(project, name, wanted), width), ending)})
-    with project.transaction() as cursor:
-        log(cursor, current_author(), f"export figure {name}", file=Path(output).name)
+    _record(project, f"figure {name}", output)
     return f"Wrote {output}."
 
 
@@ -462,6 +460,5 @@ def report(
     official = against or next(iter(official_sources(project)), None)
     wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
     deliver({output: make_report(project, wanted).encode()})
-    with project.transaction() as cursor:
-        log(cursor, current_author(), "export report", file=Path(output).name)
+    _record(project, "report", output)
     return f"Wrote {output}."

@@ -52,7 +52,7 @@ from .console import (
     warn_of_terms,
 )
 from .grader_options import GraderChoice, GraderOptions, Patience
-from .registry import Argument, Gathered, Opening, Option, Output, operation
+from .registry import Argument, Gathered, Opening, Option, Output, at_most_one, operation
 
 LOOK_SECONDS = 0.2
 """Seconds between two checks of a job that runs in the server; a stop may take this long."""
@@ -140,6 +140,7 @@ def plan(
 
 
 @operation("grade", act="grade")
+@at_most_one(judged="--judged", batch="--batch")
 def grade(
     opening: Opening,
     *,
@@ -170,10 +171,6 @@ def grade(
         scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
         batch=batch, batch_size=batch_size,
     )  # fmt: skip
-    if batch and judged is not None:
-        raise InputError(
-            "options-exclude-each-other", "--judged cannot be combined with --batch.", "Remove one of them."
-        )
     if batch and not dry_run:
         return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:

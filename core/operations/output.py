@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Literal, Self
 
 import duckdb
@@ -88,20 +88,37 @@ def print_result(result: Any, as_json: bool) -> None:
         tell(result)
 
 
-def at_most_one(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def at_most_one(**options: str) -> Decorator:
     """Refuse a combination of parameters that exclude each other.
 
     Args:
         options: names of options as people write them, by names of parameters.
     """
+    *first, last = options.values()
+    said = f"{', '.join(first)} and {last} cannot be combined."
+    return _limited(range(2), options, "options-exclude-each-other", said, "Use one of them.")
 
+
+def exactly_one(code: str, hint: str, **options: str) -> Decorator:
+    """Refuse a request that has several or none of some parameters.
+
+    Args:
+        code, hint: of the error.
+        options: as in `at_most_one`.
+    """
+    return _limited((1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint)
+
+
+def _limited(numbers: Collection[int], options: Collection[str], *error: str) -> Decorator:
     def with_check(operation: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(operation)
         def checked(*args: Any, **given: Any) -> Any:
-            if sum(given[name] is not None and given[name] is not False for name in options) > 1:
-                *first, last = options.values()
-                names = f"{', '.join(first)} and {last}"
-                raise InputError("options-exclude-each-other", f"{names} cannot be combined.", "Use one of them.")
+            values = [given[name] for name in options]
+            if sum(value is not None and value is not False and value != () for value in values) not in numbers:
+                raise InputError(*error)
             return operation(*args, **given)
 
         return checked

@@ -27,7 +27,7 @@ from .describing import (
     Parameter,
 )
 from .opening import Opening as Opening
-from .output import Output as Output, TextOutput as TextOutput, at_most_one as at_most_one
+from .output import Output as Output, TextOutput as TextOutput, at_most_one as at_most_one, exactly_one as exactly_one
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from ..errors import InputError, ProjectError
+from ..errors import ProjectError
 from ..exchange import CHECKS, check as look_at_everything
 from ..store import (
     Backup,
@@ -19,7 +19,7 @@ from ..store import (
     set_schedule,
 )
 from ..text import how_many
-from .registry import Argument, Author, Opening, Option, Output, TextOutput, operation
+from .registry import Argument, Author, Opening, Option, Output, TextOutput, at_most_one, operation
 
 
 @operation("check", act="read the bank", reads=True)
@@ -52,6 +52,9 @@ def check(
 
 
 @operation("backup", act="take everything out", reads=lambda given: given["every"] is None)
+@at_most_one(listing="--list", keep="--keep")
+@at_most_one(listing="--list", every="--every")
+@at_most_one(every="--every", output="-o")
 def backup(
     opening: Opening,
     *,
@@ -81,16 +84,6 @@ def backup(
     The copy is read completely before it gets its name. Existing files are never overwritten.
     With --every, backups are only scheduled and none is made now.
     """
-    if listing and (keep is not None or every is not None):
-        raise InputError(
-            "options-exclude-each-other", "--list excludes --keep and --every.", "Omit --keep and --every."
-        )
-    if every is not None and output is not None:
-        raise InputError(
-            "options-exclude-each-other",
-            "--every excludes -o.",
-            "Omit -o: scheduled backups go to the folder next to the project.",
-        )
     if listing:
         path = opening.path
         # This opens no project, so it needs no server.

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 from ..bank import graders
-from ..errors import InputError
 from ..labels import Policy
 from ..measures import Coefficient
 from ..records import (
@@ -42,7 +41,7 @@ from ..review import (
 from ..store import Project
 from ..text import how_many
 from .console import text_of
-from .registry import Argument, Author, Option, Output, operation
+from .registry import Argument, Author, Option, Output, at_most_one, operation
 
 
 @operation("work list", act="read the bank", reads=True)
@@ -163,6 +162,7 @@ QuestionId = Annotated[
 
 
 @operation("assignments add", act="assign work")
+@at_most_one(passages="--passage", sample="--sample")
 def assign(
     project: Project,
     *,
@@ -178,8 +178,6 @@ def assign(
     author: Author,
 ) -> str:
     """Assign QUERY, or some of its passages, to several assessors for blind judging."""
-    if passages and sample is not None:
-        raise InputError("options-exclude-each-other", "--passage and --sample cannot be combined.", "Use one of them.")
     chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
     number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
     return _said(next(one for one in doubles(project) if one.key == number))

@@ -70,11 +70,6 @@ def _field_of(one: Parameter) -> Any:
     return Field(default, description=one.option.help or one.shown)
 
 
-def from_query(request: Request) -> Pairs:
-    """Return the values in a URL."""
-    return list(request.query_params.multi_items())
-
-
 async def from_body(request: Request) -> tuple[Pairs, Files]:
     """Return the values of a form or a JSON object, and the files of the form by their names.
 

@@ -1,4 +1,4 @@
-"""Commands about exam items: generate, check, list, accept, retire, change, count and import them."""
+"""Commands that draft questions, answer keys and exam items with a model, and review the drafts and items."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from .. import bank
-from ..bank import Scheme, save_drafts, set_categories, set_item
+from ..bank import STATES, Proposal, Scheme, State, edit_proposal, marks, save_drafts, set_categories, set_item
 from ..errors import GradingError, InputError
 from ..exams import (
     EXAM,
@@ -36,15 +36,196 @@ from ..exams import (
 )
 from ..exchange import Options, import_files
 from ..formats import Source
-from ..grading import make_drafter
-from ..jobs import Caps
+from ..graders import Control
+from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..jobs import Caps, job_control
 from ..store import Project, current_author
 from ..tables import disarmed
 from ..text import how_many, one_line
-from .console import text_of, watch
-from .generate import ModelOptions, PromptOption, begin
-from .grader_options import Patience, may_use_key
-from .registry import Argument, Gathered, Option, Output, at_most_one, checked_note, operation
+from .console import close_unfinished, tell_of_calls, text_of, watch
+from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
+from .registry import Argument, Author, Gathered, Option, Output, at_most_one, checked_note, exactly_one, operation
+
+
+def _model(
+    *,
+    model: Annotated[str, Option(help="Name or folder of the model.")],
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
+    key_variable: Annotated[
+        str | None, Option(help="Environment variable with the endpoint's API key (default: by the address).")
+    ] = None,
+) -> dict[str, str]:
+    given = {"model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable}
+    return {name: value for name, value in given.items() if value}
+
+
+ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+"""The settings of the drafting model."""
+PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")]
+
+
+@operation("generate", act="write with models")
+@exactly_one("options-exclude-each-other", "Use --query QUERY or --all.", queries="--query", every="--all")
+def generate(
+    project: Project,
+    *,
+    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
+    every: Annotated[bool, Option("--all", help="All queries.")] = False,
+    kind: Annotated[str, Option(help="Kind of question.", choices=KINDS)] = "question",
+    number: Annotated[int, Option("-n", help="Largest number of proposals per query or subtopic.")] = 10,
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    patience: Patience,
+) -> Output:
+    """Draft questions with a model. They are proposals until you accept them."""
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = suggest(
+            project, drafter, None if every else queries, current_author(), cast(Kind, kind), prompt, number, control,
+            watch("requests answered"),
+        )  # fmt: skip
+        return _describe_proposals(project, report)
+
+
+def begin(project: Project, drafter: Drafter, caps: Caps) -> Control:
+    """Return the control of a new drafting job, and mark jobs whose process died."""
+    close_unfinished(project)
+    return job_control(project, drafter.model, drafter.back_end, caps, tell_of_calls())
+
+
+def _describe_proposals(project: Project, report: Report) -> Output:
+    """Return the new proposals, and the requests that gave none. The operation fails if no request gave a proposal."""
+    found = bank.proposals(project, keys=report.keys)
+    output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
+    output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
+    output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
+    came = f"{how_many(len(found), 'proposals')} from {how_many(report.asked, 'requests')}."
+    output.note(f"{came} {_rest(report)}See exam proposals list.")
+    nothing = GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
+    return output.failing(None if found else nothing)
+
+
+def _rest(report: Report) -> str:
+    said = f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. " if report.left_out else ""
+    return said + (f"Not made (limit reached): {how_many(report.stopped, 'requests')}. " if report.stopped else "")
+
+
+@operation("proposals list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    query: Annotated[str | None, Option(help="Only this query.")] = None,
+    state: Annotated[str, Option(help="Only this state.", choices=[*STATES, "all"])] = "open",
+    near: Annotated[bool, Option(help="Also mark near-duplicates that the embedding model finds.")] = False,
+) -> Output:
+    """List proposals with their origin and the questions that they repeat."""
+    hidden = bank.queries_awaiting_own(project, current_author())
+    given = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    found = [one for one in given if one.query_id not in hidden]
+    repeats = {
+        key: mark
+        for query_id in dict.fromkeys(one.query_id for one in found)
+        for key, mark in marks(project, current_author(), query_id, near).items()
+    }
+    value = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
+    return Output({"proposals": value}).table(
+        ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
+        [
+            (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
+            for one in found
+        ],
+    )
+
+
+def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
+    return str(repeats[one.key]) if one.key in repeats else None
+
+
+@operation("proposals assessors-first", act="organize")
+def assessors_first(
+    project: Project,
+    *,
+    on: Annotated[bool, Option("--on/--off", help="Hide or show suggestions before an own question.")],
+    author: Author,
+) -> str:
+    """Hide the proposals of a query from a person until they have written a question of their own."""
+    bank.set_assessors_first(project, on, author)
+    return f"Assessors first is {'on' if on else 'off'}."
+
+
+@operation("proposals accept", act="edit questions")
+def accept(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+    note: Annotated[
+        str | None, Option(help="Save all your unsaved changes at once, with this note.", parse=checked_note)
+    ] = None,
+) -> Output:
+    """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
+    author = current_author()
+    made = bank.accept(project, keys, author)
+    version = save_drafts(project, author, note) if note is not None else None
+    next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
+    output = Output({"questions": [asdict(question) for question in made], "version": version})
+    return output.note(f"Accepted {how_many(len(made), 'questions')}. {next_step}")
+
+
+@operation("proposals reject", act="edit questions")
+def reject(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+) -> str:
+    """Reject proposals. They are kept, and later repeats are marked."""
+    bank.reject(project, keys, current_author())
+    return f"Rejected {how_many(len(set(keys)), 'proposals')}."
+
+
+@operation("proposals reopen", act="edit questions")
+def put_back(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+) -> str:
+    """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
+    bank.put_back(project, keys, current_author())
+    return f"Reopened {how_many(len(set(keys)), 'proposals')}."
+
+
+@operation("proposals edit", act="edit questions")
+def edit(
+    project: Project,
+    *,
+    key: Annotated[int, Argument(metavar="PROPOSAL")],
+    text: Annotated[str, Option(help="New wording. The original wording is kept too.")],
+) -> str:
+    """Reword an open proposal. The model's wording is kept."""
+    edit_proposal(project, key, text, current_author())
+    return f"Reworded proposal {key}."
+
+
+@operation("proposals answer-key", act="ask models")
+def answer_key(
+    project: Project,
+    *,
+    question: Annotated[str, Argument(metavar="QUESTION")],
+    passage: Annotated[str, Argument(metavar="PASSAGE")],
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    patience: Patience,
+) -> Output:
+    """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = begin(project, drafter, Caps(patience=patience))
+        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
+    return _describe_proposals(project, report)
+
 
 ItemsOf = Literal["all", "proposals", "bank"]
 
@@ -233,7 +414,7 @@ SaveNote = Annotated[
 
 
 @operation("items generate", act="write with models")
-def generate(
+def generate_exam_items(
     project: Project,
     *,
     query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
@@ -280,7 +461,7 @@ def generate(
 
 @operation("items list", act="read the bank", reads=True)
 @at_most_one(proposed="--proposed", version="--bank-version")
-def list_(
+def list_items(
     project: Project,
     *,
     query_id: ExamId = None,
@@ -304,7 +485,11 @@ def list_(
 
 
 @operation("items accept", act="edit questions")
-def accept(
+@exactly_one(
+    "options-exclude-each-other", "Use --passing, or numbers from exam items list --proposed.",
+    keys="PROPOSAL", passing="--passing",
+)  # fmt: skip
+def accept_items(
     project: Project,
     *,
     keys: Annotated[tuple[int, ...], Argument(metavar="[PROPOSAL]...")] = (),
@@ -317,10 +502,6 @@ def accept(
 
     --passing also records its thresholds. Later checks of the accepted items use them.
     """
-    if bool(keys) == passing:
-        said = "PROPOSAL and --passing cannot be combined." if keys else "No proposal was named."
-        hint = "Use --passing, or numbers from exam items list --proposed."
-        raise InputError("options-exclude-each-other", said, hint)
     author = current_author()
     if passing:
         made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
