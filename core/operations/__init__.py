@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from .registry import Operation
 
 MODULES = {
-    "new_project": ("init",),
-    "files": ("demo", "import"),
+    "files": ("demo", "import", "check", "backup", "restore"),
     "export": ("export",),
     "status": ("status",),
     "bank": ("bank",),
@@ -24,16 +23,24 @@ MODULES = {
     "leaderboard": ("leaderboard", "correlate", "file-leaderboard", "nugget-scores", "support"),
     "exams": ("examinees", "irt"),
     "audit": ("audit",),
-    "collection": ("runs", "responses", "gold", "passages"),
     "study": ("coverage-curve", "sample-size", "selection", "unjudged", "significance", "meta-evaluation"),
     "agreement": ("agreement", "disagreements", "changes"),
     "people": ("overrides", "judgments", "people", "tokens", "activity"),
     "teamwork": ("work", "guidelines", "assignments", "adjudicate"),
     "answers": ("answers", "reteval"),
     "target": ("snapshots",),
-    "records": ("pool", "vectors", "jobs", "failures", "publications"),
-    "safety": ("check", "backup", "restore"),
-    "serve": ("serve",),
+    "records": (
+        "runs",
+        "responses",
+        "gold",
+        "passages",
+        "pool",
+        "vectors",
+        "jobs",
+        "failures",
+        "publications",
+    ),
+    "serve": ("init", "serve"),
 }
 """The first words of the operations of each module."""
 

@@ -57,7 +57,17 @@ from ..records import AnswerModel, add_gold_answer, find_answer_model, judging, 
 from ..store import Project, current_author
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
-from .console import ProgressLines, check_ended, close_unfinished, sent_file, table_lines, tell, tell_of_calls, watch
+from .console import (
+    ProgressLines,
+    check_ended,
+    close_unfinished,
+    price_words,
+    sent_file,
+    table_lines,
+    tell,
+    tell_of_calls,
+    watch,
+)
 from .grader_options import Api, BackEnd, BaseUrl, Dtype, GraderChoice, GraderOptions, ModelName, Patience, may_use_key
 from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, operation
 
@@ -163,12 +173,8 @@ ViewOptions = Annotated[View, Gathered(_view)]
 
 def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
     """Return the estimated calls, tokens and cost of a job."""
-    about = "" if tag.counted else "about "
-    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
-    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens"
-    calls = f". Estimated: {tag.calls:,} calls, {tokens}{cost}"
     output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
-    return output.note(f"Planned: {how_many(tag.pairs, things)}{calls if tag.calls else ''}.")
+    return output.note(f"Planned: {how_many(tag.pairs, things)}{price_words(tag)}.")
 
 
 def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:

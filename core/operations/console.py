@@ -25,6 +25,7 @@ from ..errors import GradingError, InputError
 from ..text import how_many, with_escapes
 
 if TYPE_CHECKING:
+    from ..grading import PriceTag
     from ..jobs import Progress
     from ..store import Project
 
@@ -337,6 +338,23 @@ def watch(things: str) -> Callable[[str, Progress], None]:
     """Return a function that prints the progress of a named job."""
     lines = ProgressLines(things)
     return lambda name, progress: lines.show(progress)
+
+
+def price_words(tag: PriceTag, batch: bool = False) -> str:
+    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
+    if not tag.calls:
+        return ""
+    money = tag.batch_cost if batch else tag.cost
+    cost = "" if money is None else f", cost {money:,.2f}"
+    if not batch and tag.batch_cost is not None:
+        cost += f" ({tag.batch_cost:,.2f} with --batch)"
+    about = "" if tag.counted else "about "
+    cached = f" ({tag.cached_tokens:,} cached)" if tag.cached_tokens else ""
+    thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
+    return (
+        f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
+        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
+    )
 
 
 def check_ended(final: Progress, things: str) -> None:

@@ -42,7 +42,7 @@ from ..jobs import Caps, job_control
 from ..store import Project, current_author
 from ..tables import disarmed
 from ..text import how_many, one_line
-from .console import close_unfinished, tell_of_calls, text_of, watch
+from .console import close_unfinished, price_words, tell_of_calls, text_of, watch
 from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
 from .registry import Argument, Author, Gathered, Option, Output, at_most_one, checked_note, exactly_one, operation
 
@@ -442,11 +442,7 @@ def generate_exam_items(
         drafter = make_drafter(settings)
         if dry_run:
             tag = generation_price(project, drafter, wanted)
-            cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
-            return Output(asdict(tag)).note(
-                f"Estimated: {how_many(tag.calls, 'calls')}, {tag.input_tokens:,} input and"
-                f" {tag.output_tokens:,} output tokens{cost}."
-            )
+            return Output(asdict(tag)).note(f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}.")
         control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
         report = generate_items(project, drafter, current_author(), wanted, control, watch("passages"))
     rest = f" Limit reached; {how_many(report.stopped, 'passages')} left." if report.stopped else ""

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from ..bank import check_version, find_grader, remember_settings
 from ..errors import GradingError, InputError
 from ..formats import Source
 from ..graders import grade_plan as grade_on_ray, holds_grades
 from ..grading import (
-    PriceTag,
     Request,
     Scope,
     Standing,
@@ -42,11 +41,11 @@ from ..types import GraderSpec
 from .console import (
     Guest,
     ProgressLines,
-    at_a_shell,
     check_ended,
     close_unfinished,
     guest,
     pause,
+    price_words,
     tell,
     tell_of_calls,
     warn_of_terms,
@@ -201,7 +200,12 @@ def grade(
         shown = grader.spec if of_citations else find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     check_ended(final, "grades")
-    output = Output(_result(final) | {"grader": name, "boards_show": None if of_citations else shown.name}).note(
+    result = {
+        "state": final.state, "graded": final.graded, "defaulted": final.defaulted, "failed": final.failed,
+        "seconds": round(final.seconds, 2), **asdict(final.usage), "grader": name,
+        "boards_show": None if of_citations else shown.name,
+    }  # fmt: skip
+    output = Output(result).note(
         f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
         final.message,
@@ -282,7 +286,6 @@ def grade_plan(
     gpus: Annotated[float | None, Option(help="GPUs per worker (default: 1 if the cluster has GPUs).", least=0)] = None,
 ) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
-    at_a_shell()
     done = grade_on_ray(plan, output, address, workers, gpus, lambda line: tell(f"exam: {line}"))
     missing = done.rows - done.done
     failure = GradingError(
@@ -316,34 +319,6 @@ def _follow(job: BackgroundJob, host: Guest) -> Progress:
         except KeyboardInterrupt as stopped:
             job.control.cancel(str(stopped))
     return job.progress
-
-
-def _result(final: Progress) -> dict[str, Any]:
-    return {
-        "state": final.state,
-        "graded": final.graded,
-        "defaulted": final.defaulted,
-        "failed": final.failed,
-        "seconds": round(final.seconds, 2),
-        **asdict(final.usage),
-    }
-
-
-def price_words(tag: PriceTag, batch: bool = False) -> str:
-    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
-    if not tag.calls:
-        return ""
-    money = tag.batch_cost if batch else tag.cost
-    cost = "" if money is None else f", cost {money:,.2f}"
-    if not batch and tag.batch_cost is not None:
-        cost += f" ({tag.batch_cost:,.2f} with --batch)"
-    about = "" if tag.counted else "about "
-    cached = f" ({tag.cached_tokens:,} cached)" if tag.cached_tokens else ""
-    thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
-    return (
-        f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
-        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
-    )
 
 
 def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:

@@ -38,7 +38,7 @@ from ..measures import (
 )
 from ..store import MEMORY, SPILL, Project
 from ..text import one_line
-from .console import ProgressLines, at_a_shell
+from .console import ProgressLines
 from .policy import PolicyOptions, QueriesOption
 from .registry import Argument, Author, Option, Output, operation
 
@@ -127,7 +127,6 @@ def file_leaderboard(
 
     The files may be larger than memory.
     """
-    at_a_shell()
     found = leaderboard_of_files(
         GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
         ProgressLines("queries").count, with_ungraded,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
-from ..store import ActName, Project, as_name, current_author
+from ..store import ActName, as_name, current_author
 from .describing import (
     LARGEST as LARGEST,
     MOST_DRAWS as MOST_DRAWS,
@@ -126,20 +126,13 @@ class Operation:
         opening.begin(self.act, self.only_reads(values))
         special = {"opening": opening, "given": frozenset(given)}
         special = {name: value for name, value in special.items() if name in self.request.special}
-        if "project" in self.request.special:
-            with opening() as project:
-                self._complete(values, project)
-                return self.run(project=project, **self.request.arguments(values), **special)
-        if "opening" in special and any(one.option.kept and values[one.name] is None for one in self.parameters):
-            with opening() as project:
-                self._complete(values, project)
-        return self.run(**self.request.arguments(values), **special)
-
-    def _complete(self, values: dict[str, Any], project: Project) -> None:
-        """Fill in the defaults that a project stores for missing values."""
-        for one in self.parameters:
-            if one.option.kept and values[one.name] is None:
-                values[one.name] = one.option.kept(project)
+        if "project" not in self.request.special:
+            return self.run(**self.request.arguments(values), **special)
+        with opening() as project:
+            for one in self.parameters:
+                if one.option.kept and values[one.name] is None:
+                    values[one.name] = one.option.kept(project)
+            return self.run(project=project, **self.request.arguments(values), **special)
 
 
 OPERATIONS: dict[str, Operation] = {}
