@@ -455,13 +455,12 @@ def reteval(
     judge = found.judge_model.name if found.judge_model else JUDGES[found.view.judge].title
     confirmed = sum(one.confirmed for one in failed.values())
     every = sum(one.recall + one.reteval for one in failed.values())
-    output.note(
+    lacking = f"Incomplete table ({_missing(found)}). Missing results are left out, not counted as wrong."
+    return output.note(
         f"{len(found.gold):,} queries with gold passages; answers by {found.generator.name}; answer check: {judge}.",
         f"Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed: {confirmed:,} of {every:,}.",
+        None if found.complete else lacking,
     )
-    if not found.complete:
-        output.note(f"Incomplete table ({_missing(found)}). Missing results are left out, not counted as wrong.")
-    return output
 
 
 def _missing(found: Evaluation) -> str:
@@ -746,12 +745,8 @@ def agreement(
             for row in rows
         ],
     )  # fmt: skip
-    if waiting := [row for row in rows if row.waiting]:
-        output.note(
-            "Not checked yet: "
-            + ", ".join(f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in waiting)
-        )
-    return output
+    waiting = ", ".join(f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in rows if row.waiting)
+    return output.note(f"Not checked yet: {waiting}" if waiting else None)
 
 
 def _people(project: Project, human: str | None) -> list[PeopleSaid]:

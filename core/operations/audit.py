@@ -71,10 +71,8 @@ def board(
             f"Grader's leaderboard against the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
             f" Kendall's tau from {found.kendall[0]:z.2f} to {found.kendall[1]:z.2f}."
         )
-    output.note(*(f"Not separated: {', '.join(group)}." for group in found.groups))
-    if found.favour is not None:
-        output.note(found.favour.says)
-    return output
+    groups = (f"Not separated: {', '.join(group)}." for group in found.groups)
+    return output.note(*groups, found.favour.says if found.favour else None)
 
 
 @operation("audit curve", act="read the bank", reads=True)
@@ -89,9 +87,7 @@ def curve(
         ("judgments", "width", "without grader", "uniform, without grader"),
         [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
     )
-    if found.width is not None:
-        output.note(f"Current median width: {found.width:.4f}.")
-    return output.note(found.says)
+    return output.note(None if found.width is None else f"Current median width: {found.width:.4f}.", found.says)
 
 
 @operation("audit graders", act="read the bank", reads=True)
@@ -256,11 +252,10 @@ def design(
         f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {how_many(len(made.runs), 'systems')},"
         f" {how_many(len(made.queries), 'queries')}, {how_many(found.passages, 'passages')}, seed {made.seed}."
     )
-    if found.without_text:
-        output.note(
-            f"warning: no text for {how_many(found.without_text, 'passages')}. Import it: exam import passages FILE"
-        )
-    return output.note(f"Next: exam audit draw --audit {shlex.quote(made.name)}")
+    lacking = f"warning: no text for {how_many(found.without_text, 'passages')}. Import it: exam import passages FILE"
+    return output.note(
+        lacking if found.without_text else None, f"Next: exam audit draw --audit {shlex.quote(made.name)}"
+    )
 
 
 @operation("audit list", act="read the bank", reads=True)

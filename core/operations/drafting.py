@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from .. import bank
-from ..bank import STATES, Proposal, Scheme, State, edit_proposal, marks, save_drafts, set_categories, set_item
+from ..bank import STATES, Scheme, State, edit_proposal, marks, save_drafts, set_categories, set_item
 from ..errors import GradingError, InputError
 from ..exams import (
     EXAM,
@@ -135,14 +135,10 @@ def list_(
     return Output({"proposals": value}).table(
         ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
         [
-            (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
+            (str(one.key), one.query_id, one.kind, one.state, one.text, repeats.get(one.key), one.came_from)
             for one in found
         ],
     )
-
-
-def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
-    return str(repeats[one.key]) if one.key in repeats else None
 
 
 @operation("proposals assessors-first", act="organize")

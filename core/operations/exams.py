@@ -298,9 +298,7 @@ def _topics(found: Responses, least: int) -> Output:
             for one in [row.score]
         ],
     )
-    if not rows:
-        output.note(f"No topic has {how_many(least, 'answers')} of an examinee.")
-    return output
+    return output.note(None if rows else f"No topic has {how_many(least, 'answers')} of an examinee.")
 
 
 def _comparisons(found: list[Comparison], test: Test) -> Output:
@@ -574,8 +572,7 @@ def improve_command(
         ("item", "information", "d", "item-rest", "accuracy", "reason"),
         [(row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason) for row in found.retire],
     )
-    if found.stopped:
-        output.note(f"{found.stopped[0].upper()}{found.stopped[1:]}.")
+    output.note(f"{found.stopped[0].upper()}{found.stopped[1:]}." if found.stopped else None)
     if held := found.held_out:
         after = "undefined" if held.ranking is None else f"{held.ranking:z.3f}"
         output.note(

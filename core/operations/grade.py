@@ -118,24 +118,20 @@ def plan(
     if answers and output is None:
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
     grader = chosen.make(project)
-    spec = grader.spec
-    version = check_version(project, bank_version)
-    _tell_unknown(project, spec, version, scope)
-    found = asdict(make_plan(project, spec, version, scope))
+    version, wrote = check_version(project, bank_version), None
+    _tell_unknown(project, grader.spec, version, scope)
+    found = asdict(make_plan(project, grader.spec, version, scope))
     if output is not None:
         warn_of_terms(project)
         sources = [Source.of(str(path)) for path in answers]
         written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         found |= asdict(written)
-    printed_plan = Output(found)
-    if output is not None:
-        printed_plan.note(f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest")
+        wrote = f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest"
     counts = [(_PLANNED.get(what, what), count) for what, count in found.items() if what != "without_text"]
-    printed_plan.table(("pairs", "count"), counts)
-    if textless := found["without_text"]:
-        printed_plan.note(f"Not counted: {how_many(textless, 'passages')} without text.")
-    return printed_plan
+    textless = found["without_text"]
+    lacking = f"Not counted: {how_many(textless, 'passages')} without text." if textless else None
+    return Output(found).note(wrote).table(("pairs", "count"), counts).note(lacking)
 
 
 @operation("grade", act="grade")
@@ -205,19 +201,14 @@ def grade(
         "seconds": round(final.seconds, 2), **asdict(final.usage), "grader": name,
         "boards_show": None if of_citations else shown.name,
     }  # fmt: skip
-    output = Output(result).note(
+    use = f"The default grader of leaderboards and labels is '{shown.name}'. To use this grader, add: --grader"
+    return Output(result).note(
         f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
         final.message,
+        "To see the scores: exam support show" if of_citations else None,
+        None if shown.fingerprint in grader.spec.fingerprints else f"{use} {shlex.quote(name)}",
     )
-    if of_citations:
-        output.note("To see the scores: exam support show")
-    if shown.fingerprint not in grader.spec.fingerprints:
-        output.note(
-            f"The default grader of leaderboards and labels is '{shown.name}'."
-            f" To use this grader, add: --grader {shlex.quote(name)}"
-        )
-    return output
 
 
 @operation("ingest", act="import files")

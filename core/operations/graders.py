@@ -28,10 +28,8 @@ def list_graders(
     Commands accept the name, the fingerprint, or another saved name of a grader.
     """
     found = list_of_graders(project)
-    output = Output({"graders": [asdict(one) for one in found]})
-    if not found:
-        output.note("No graders yet. To grade with the embedded default grader: exam grade")
-    return output.table(
+    nothing = None if found else "No graders yet. To grade with the embedded default grader: exam grade"
+    return Output({"graders": [asdict(one) for one in found]}).note(nothing).table(
         (
             "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
             "default",

@@ -92,8 +92,8 @@ def leaderboard(
             f"Reference with score 1: {board.reference.run}"
             + (f" ± {error:.4f}. Systems with * are within this error." if error is not None else ".")
         )
-    if (length := board.length_correlation()) is not None:
-        output.note(f"Spearman correlation of score and words: {length:z.2f}.")
+    length = board.length_correlation()
+    output.note(None if length is None else f"Spearman correlation of score and words: {length:z.2f}.")
     audited = notice(project, policy) if board.needed else ""
     trust = trust_notes(project, find_grader(project, policy.grader).spec) if board.needed else []
     return output.note(audited, *trust, _basis(board), board.says_ungraded)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -107,11 +106,9 @@ def list_overrides(
             for o in found
         ],
     )
-    if waiting := [str(one.key) for one in found if one.stale]:
-        output.note(
-            f"To confirm the stale overrides: exam overrides confirm {shlex.join(waiting)}. You can also withdraw them."
-        )
-    return output
+    waiting = " ".join(str(one.key) for one in found if one.stale)
+    confirming = f"To confirm the stale overrides: exam overrides confirm {waiting}. You can also withdraw them."
+    return output.note(confirming if waiting else None)
 
 
 @operation("judgments set", act="judge passages")

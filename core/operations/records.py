@@ -183,27 +183,15 @@ def list_runs(
     project: Project,
 ) -> Output:
     """List runs with their size and model families."""
-    stated = stated_families(project, "run")
+    stated, sizes = stated_families(project, "run"), run_sizes(project)
     rows = [
         {"run": run, "queries": queries, "passages": passages, "families": stated.get(run)}
-        for run, queries, passages in run_sizes(project)
+        for run, queries, passages in sizes
     ]
+    words = {run: ", ".join(families) or "no model" for run, families in stated.items()}
     return Output({"runs": rows}).table(
-        ("run", "queries", "passages", "model families"),
-        [
-            (
-                row["run"],
-                row["queries"],
-                row["passages"],
-                None if row["families"] is None else _family_words(row["families"]),
-            )
-            for row in rows
-        ],
+        ("run", "queries", "passages", "model families"), [(*size, words.get(size[0])) for size in sizes]
     )
-
-
-def _family_words(families: Any) -> str:
-    return ", ".join(families) or "no model"
 
 
 @operation("runs families", act="organize")

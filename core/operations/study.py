@@ -70,11 +70,8 @@ def curve(
         ("run", *(f"@{k}" for k in shown)),
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in found.curves],
     )
-    if max_k > found.pool_depth:
-        output.note(
-            f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
-        )
-    return output
+    ends = f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
+    return output.note(ends if max_k > found.pool_depth else None)
 
 
 @operation("sample-size", act="see boards", reads=True)
