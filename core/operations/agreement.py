@@ -37,9 +37,8 @@ from ..review import (
     table_latex,
     version_edits,
 )
-from ..store import Project
 from .policy import PolicyOptions, QueriesOption
-from .registry import Argument, Author, Gathered, Option, Output, at_most_one, operation
+from .registry import Argument, Author, Gathered, Option, Output, Project, at_most_one, operation
 
 one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
 """Refuse more than one side to compare labels with."""

@@ -54,14 +54,12 @@ from ..labels import Policy, usual_min_judgment
 from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
 from ..records import AnswerModel, add_gold_answer, find_answer_model, judging, run_names, withdraw_gold_answer
-from ..store import Project, current_author
 from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
 from .console import (
     ProgressLines,
     check_ended,
     close_unfinished,
-    price_words,
     sent_file,
     table_lines,
     tell,
@@ -69,7 +67,7 @@ from .console import (
     watch,
 )
 from .grader_options import Api, BackEnd, BaseUrl, Dtype, GraderChoice, GraderOptions, ModelName, Patience, may_use_key
-from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, operation
+from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, Project, current_author, operation
 
 
 def _model(
@@ -173,8 +171,12 @@ ViewOptions = Annotated[View, Gathered(_view)]
 
 def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
     """Return the estimated calls, tokens and cost of a job."""
+    about = "" if tag.counted else "about "
+    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens{cost}"
+    calls = f". Estimated: {tag.calls:,} calls, {tokens}" if tag.calls else ""
     output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
-    return output.note(f"Planned: {how_many(tag.pairs, things)}{price_words(tag)}.")
+    return output.note(f"Planned: {how_many(tag.pairs, things)}{calls}.")
 
 
 def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:

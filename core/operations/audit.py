@@ -12,11 +12,10 @@ from ..audit import AIMS, Aim, Audit, Goal, find_audit
 from ..bank import grade_command
 from ..formats import SHEET_FORMS, SheetForm, Source, read_small
 from ..measures.audit import VARIANCES, Variance
-from ..store import Project
 from ..text import how_many
 from .console import deliver, warn_of_terms
 from .policy import PolicyOptions
-from .registry import MOST_DRAWS, Argument, Author, Opening, Option, Output, TextOutput, operation
+from .registry import MOST_DRAWS, Argument, Author, Opening, Option, Output, Project, TextOutput, operation
 
 AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
 

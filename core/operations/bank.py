@@ -24,11 +24,10 @@ from ..bank import (
     word_difference,
 )
 from ..errors import InputError, Report, unknown_name
-from ..store import Project
 from ..text import how_many
 from ..types import KINDS, Question
 from .policy import PolicyOptions
-from .registry import Argument, Author, Option, Output, checked_note, exactly_one, operation
+from .registry import Argument, Author, Option, Output, Project, checked_note, exactly_one, operation
 
 Note = Annotated[str, Option(help="What changed and why; stored with the version.", parse=checked_note)]
 

@@ -39,12 +39,23 @@ from ..formats import Source
 from ..graders import Control
 from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
-from ..store import Project, current_author
 from ..tables import disarmed
 from ..text import how_many, one_line
 from .console import close_unfinished, price_words, tell_of_calls, text_of, watch
 from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
-from .registry import Argument, Author, Gathered, Option, Output, at_most_one, checked_note, exactly_one, operation
+from .registry import (
+    Argument,
+    Author,
+    Gathered,
+    Option,
+    Output,
+    Project,
+    at_most_one,
+    checked_note,
+    current_author,
+    exactly_one,
+    operation,
+)
 
 
 def _model(

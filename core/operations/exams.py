@@ -56,13 +56,24 @@ from ..measures.item_response import (
     improve as improve_exam,
 )
 from ..records import CLOSED_BOOK, students as every_student
-from ..store import Project, current_author
 from ..study import Examinees, bank_worth
 from ..text import first_few, how_many, said_interval
 from .console import close_unfinished, tell, tell_of_calls, watch
 from .grader_options import Patience, may_use_key
 from .policy import PolicyOptions
-from .registry import MOST_DRAWS, Argument, Gathered, Opening, Option, Output, at_most_one, exactly_one, operation
+from .registry import (
+    MOST_DRAWS,
+    Argument,
+    Gathered,
+    Opening,
+    Option,
+    Output,
+    Project,
+    at_most_one,
+    current_author,
+    exactly_one,
+    operation,
+)
 
 OnlyQuery = Annotated[str | None, Option("--query", help="Only items of this query.")]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -190,11 +191,8 @@ def _announced(name: str, yes: bool) -> DataSet:
 
 
 def _import_project(folder: Path, path: Path) -> Output:
-    project = import_project(folder, path)
-    try:
+    with closing(import_project(folder, path)) as project:
         found = counts(project)
-    finally:
-        project.close()
     output = Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
     return output.note(f"Created {path}.")
 

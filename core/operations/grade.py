@@ -35,7 +35,6 @@ from ..grading import (
 )
 from ..jobs import BackgroundJob, Progress, jobs
 from ..records import find_source
-from ..store import Project, current_author
 from ..text import how_many
 from ..types import GraderSpec
 from .console import (
@@ -51,7 +50,7 @@ from .console import (
     warn_of_terms,
 )
 from .grader_options import GraderChoice, GraderOptions, Patience
-from .registry import Argument, Gathered, Opening, Option, Output, at_most_one, operation
+from .registry import Argument, Gathered, Opening, Option, Output, Project, at_most_one, current_author, operation
 
 LOOK_SECONDS = 0.2
 """Seconds between two checks of a job that runs in the server; a stop may take this long."""

@@ -25,9 +25,8 @@ from ..graders import (
     with_examples,
 )
 from ..jobs import LONGEST_PATIENCE, PATIENCE
-from ..store import Project, current_author
 from .console import text_of
-from .registry import Gathered, Option
+from .registry import Gathered, Option, Project, current_author
 
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:

@@ -13,10 +13,9 @@ from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, tr
 from ..grading import pair_to_try
 from ..jobs import trial_control
 from ..measures import DRIFT_ALARM
-from ..store import Project, current_author
 from .console import text_of
 from .grader_options import GraderOptions
-from .registry import Argument, Author, Option, Output, TextOutput, operation
+from .registry import Argument, Author, Option, Output, Project, TextOutput, current_author, operation
 
 
 @operation("graders list", act="read the bank", reads=True)

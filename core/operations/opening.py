@@ -6,7 +6,7 @@ import http.client
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -73,11 +73,8 @@ class Opening:
             return
         if (door := answering(self.path)) is not None:
             raise Elsewhere(door, str(self.path))
-        project = open_project(self.path, self._only_reads)
-        try:
+        with closing(open_project(self.path, self._only_reads)) as project:
             yield from _told_of_faults(project)
-        finally:
-            project.close()
 
 
 def _told_of_faults(project: Project) -> Iterator[Project]:
@@ -97,17 +94,16 @@ def answering(path: Path) -> Door | None:
     if door is None or door.process == os.getpid():
         return None
     place = urlsplit(door.address)
-    connection = http.client.HTTPConnection(place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS)
+    server = http.client.HTTPConnection(place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS)
     try:
-        connection.request("GET", f"{place.path}/api/v1/door", headers=authorization(door))
-        answer = connection.getresponse()
-        if answer.status != 200:
-            return None
-        version = json.loads(answer.read()).get("version")
+        with closing(server):
+            server.request("GET", f"{place.path}/api/v1/door", headers=authorization(door))
+            answer = server.getresponse()
+            if answer.status != 200:
+                return None
+            version = json.loads(answer.read()).get("version")
     except (OSError, http.client.HTTPException, ValueError):
         return None
-    finally:
-        connection.close()
     if version != __version__:
         raise ProjectError(
             "version-mismatch",

@@ -31,10 +31,21 @@ from ..records import (
     stated_families,
 )
 from ..review import NONE, Filters, State, search
-from ..store import Project, current_author
 from ..text import how_many, one_line
 from .policy import PolicyOptions
-from .registry import LARGEST, Argument, Author, Option, Output, TextOutput, at_most_one, exactly_one, operation
+from .registry import (
+    LARGEST,
+    Argument,
+    Author,
+    Option,
+    Output,
+    Project,
+    TextOutput,
+    at_most_one,
+    current_author,
+    exactly_one,
+    operation,
+)
 
 
 @operation("pool", act="organize", reads=lambda given: given["depth"] is None)

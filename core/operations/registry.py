@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import InputError
-from ..store import ActName, as_name, current_author
+from ..store import ActName, Project as Project, as_name, current_author as current_author
 from .describing import (
     LARGEST as LARGEST,
     MOST_DRAWS as MOST_DRAWS,

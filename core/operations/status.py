@@ -8,8 +8,7 @@ from typing import Any
 
 from ..bank import counts, judged_queries, speaking_passages
 from ..records import asked_models
-from ..store import Project
-from .registry import Output, operation
+from .registry import Output, Project, operation
 
 
 @operation("status", act="see boards", reads=True)

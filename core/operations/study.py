@@ -16,7 +16,6 @@ from ..labels import (
     usual_min_judgment,
 )
 from ..measures import PERMUTATIONS, Ties
-from ..store import Project
 from ..study import (
     COEFFICIENTS,
     CORRECTIONS,
@@ -48,7 +47,7 @@ from ..study import (
 )
 from ..text import how_many
 from .policy import PolicyOptions, QueriesOption
-from .registry import MOST_DRAWS, Option, Output, at_most_one, operation
+from .registry import MOST_DRAWS, Option, Output, Project, at_most_one, operation
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")]

@@ -13,10 +13,9 @@ from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, r
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import acting, naming
 from ..records import drop_freeze, freezes, run_names
-from ..store import Project, current_author
 from ..text import how_many
 from .console import ProgressLines, text_of
-from .registry import Argument, Author, Option, Output, operation
+from .registry import Argument, Author, Option, Output, Project, current_author, operation
 
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
 

@@ -38,10 +38,9 @@ from ..review import (
     my_work,
     undo_decision,
 )
-from ..store import Project
 from ..text import how_many
 from .console import text_of
-from .registry import Argument, Author, Option, Output, at_most_one, operation
+from .registry import Argument, Author, Option, Output, Project, at_most_one, operation
 
 
 @operation("work list", act="read the bank", reads=True)

@@ -10,6 +10,8 @@ import logging
 import secrets
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -214,24 +216,20 @@ _running: dict[tuple[str, str], Running] = {}
 
 async def whole(asked: Asked, done: int = 200) -> Response:
     """Return an operation's output, or the file that it wrote; a zip of several files."""
-    loop = asyncio.get_running_loop()
-    end: asyncio.Future[tuple[int, dict[str, bytes]]] = loop.create_future()
+    end: Future[tuple[int, dict[str, bytes]]] = Future()
     printed: dict[str, bytearray] = {"output": bytearray(), "error": bytearray()}
 
     def ended(code: int, files: Mapping[str, Path]) -> None:
         # A backup goes into a given folder, and an exported project may be a folder.
         found = [one for path in files.values() for one in ([path] if path.is_file() else path.iterdir())]
         content = {str(one.relative_to(asked.folder.path)): one.read_bytes() for one in found}
-
-        def tell() -> None:
-            if not end.done():
-                end.set_result((code, content))
-
-        loop.call_soon_threadsafe(tell)
+        # Nothing waits for the answer if the client has disconnected.
+        with suppress(InvalidStateError):
+            end.set_result((code, content))
 
     running = Running(asked, lambda stream, content: printed[stream].extend(content), ended)
     try:
-        code, files = await end
+        code, files = await asyncio.wrap_future(end)
     except asyncio.CancelledError:
         running.stop()
         raise
