@@ -82,9 +82,7 @@ _JOB = {
 class Api:
     """The API as an ASGI application. It is made at the first request, since that loads every operation."""
 
-    def __init__(self) -> None:
-        self._making = threading.Lock()
-        self._made: FastAPI | None = None
+    _making = threading.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, also for the earlier name of an operation."""
@@ -93,12 +91,12 @@ class Api:
         await made({**scope, "path": before + prefix + "/".join(renamed(words.split("/")))}, receive, send)
 
     def _make(self) -> FastAPI:
+        # Requests that come together wait for the one that makes it.
         with self._making:
-            if self._made is None:
-                self._made = made_api()
-            return self._made
+            return made_api()
 
 
+@functools.cache
 def made_api() -> FastAPI:
     """Return an API with a route for each operation that can be requested, and routes of jobs."""
     api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
