@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 MODULES = {
     "files": ("demo", "import", "check", "backup", "restore"),
-    "export": ("export",),
+    "export": ("export", "publications"),
     "status": ("status",),
     "bank": ("bank",),
-    "grade": ("plan", "grade", "grade-plan", "ingest", "batch"),
+    "grade": ("plan", "grade", "grade-plan", "ingest", "batch", "jobs", "failures"),
     "drafting": ("generate", "proposals", "items"),
     "graders": ("graders", "prompts", "prices"),
     "leaderboard": ("leaderboard", "correlate", "file-leaderboard", "nugget-scores", "support"),
@@ -29,17 +29,7 @@ MODULES = {
     "teamwork": ("work", "guidelines", "assignments", "adjudicate"),
     "answers": ("answers", "reteval"),
     "target": ("snapshots",),
-    "records": (
-        "runs",
-        "responses",
-        "gold",
-        "passages",
-        "pool",
-        "vectors",
-        "jobs",
-        "failures",
-        "publications",
-    ),
+    "collection": ("runs", "responses", "gold", "passages", "pool", "vectors"),
     "serve": ("init", "serve"),
 }
 """The first words of the operations of each module."""

@@ -1,4 +1,4 @@
-"""Commands that export files, figures and reports."""
+"""Commands that export files, figures and reports, and list publications."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from ..exchange import (
     manifest_json,
     nugget_docs_zip,
     nugget_grades_jsonl,
+    publications as published,
     publish,
     qrels,
     queries_jsonl,
@@ -39,11 +40,11 @@ from ..exchange import (
 from ..formats import BOARD_FORMS, FORMS, read_small
 from ..labels import DEFAULT_MEASURE, Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
 from ..records import official_sources, refuse_sealed
-from ..store import Project, current_author, log
+from ..store import log
 from ..text import how_many
 from .console import at_a_shell, beside, deliver, tell, warn_of_terms, write_bytes
 from .policy import PolicyOptions
-from .registry import Argument, Option, operation
+from .registry import Argument, Option, Output, Project, current_author, operation
 
 
 @dataclass(frozen=True)
@@ -462,3 +463,29 @@ def report(
     deliver({output: make_report(project, wanted).encode()})
     _record(project, "report", output)
     return f"Wrote {output}."
+
+
+@operation("publications", act="read the bank", reads=True)
+def publications(
+    project: Project,
+) -> Output:
+    """List the publications, newest first.
+
+    With --json, print their manifests, from which you can reproduce them.
+    """
+    found = published(project)
+    return Output({"publications": found}).table(
+        ("publication", "published at", "by", "grader", "bank", "lines", "note"),
+        [
+            (
+                str(m["publication"]),
+                m["published_at"],
+                m["published_by"],
+                m["grader"]["name"],
+                m["bank"]["version"],
+                m["qrels"]["lines"],
+                m["note"],
+            )
+            for m in found
+        ],
+    )

@@ -1,13 +1,13 @@
-"""Commands that plan and run grading jobs, also as batches."""
+"""Commands that plan and run grading jobs, also as batches, and list jobs and failed pairs."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
-from ..bank import check_version, find_grader, remember_settings
+from ..bank import check_version, find_grader, how_to_grade, remember_settings
 from ..errors import GradingError, InputError
 from ..formats import Source
 from ..graders import grade_plan as grade_on_ray, holds_grades
@@ -15,8 +15,10 @@ from ..grading import (
     Request,
     Scope,
     Standing,
+    Which,
     call_batches,
     cancel,
+    doubtful_pairs,
     follow,
     judged_sample,
     left_out,
@@ -24,6 +26,7 @@ from ..grading import (
     make_plan,
     outcome,
     price_tag,
+    reasons,
     run_job,
     send,
     start_job,
@@ -33,8 +36,8 @@ from ..grading import (
     waiting_jobs,
     write_missing,
 )
-from ..jobs import BackgroundJob, Progress, jobs
-from ..records import find_source
+from ..jobs import BackgroundJob, Progress, jobs, jobs as recorded_jobs
+from ..records import JOB_SUBJECTS, Job, JobKind, find_source
 from ..text import how_many
 from ..types import GraderSpec
 from .console import (
@@ -407,3 +410,77 @@ def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], not
 
 def _said(now: Standing) -> str:
     return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"
+
+
+@operation("jobs", act="read the bank", reads=True)
+def list_jobs(
+    project: Project,
+    *,
+    limit: Annotated[int, Option(help="List the newest N jobs.", least=1, metavar="N")] = 20,
+    kind: Annotated[str, Option(help="Kind of job.", choices=list(JOB_SUBJECTS))] = "grading",
+) -> Output:
+    """List the jobs of a kind with their progress and result, newest first."""
+    found = recorded_jobs(project, cast(JobKind, kind))[:limit]
+    subject, planned, done = ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
+    return Output({"jobs": [_job_record(job) for job in found]}).table(
+        ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
+        [
+            (
+                str(job.key),
+                f"{job.started_at:%Y-%m-%d %H:%M}",
+                job.name,
+                job.state,
+                job.total,
+                job.done,
+                job.failed,
+                job.author,
+                job.message,
+            )
+            for job in found
+        ],
+    )
+
+
+def _job_record(job: Job) -> dict[str, Any]:
+    return {
+        "key": job.key, "grader": job.name, "asked": job.request, "state": job.state, "total": job.total,
+        "graded": job.done, "failed": job.failed, "message": job.message, "author": job.author,
+        "started_at": job.started_at, "ended_at": job.ended_at, "calls": job.calls, "cost": job.cost,
+        "input_tokens": job.input_tokens, "output_tokens": job.output_tokens, "cached_tokens": job.cached_tokens,
+        "thinking_tokens": job.thinking_tokens,
+    }  # fmt: skip
+
+
+@operation("failures", act="read the bank", reads=True)
+def failures(
+    project: Project,
+    *,
+    grader_name: Annotated[str | None, Option("--grader", help="Name of the grader; see exam graders list.")] = None,
+    bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
+    defaulted: Annotated[
+        bool, Option(help="List pairs graded by default instead, because the answer had no number.")
+    ] = False,
+    reason: Annotated[str | None, Option(help="Only pairs with this reason.")] = None,
+    limit: Annotated[int, Option(help="List at most N pairs.", least=1, metavar="N")] = 20,
+) -> Output:
+    """List the pairs that a grader failed to grade, with the reason and the model's answer."""
+    which: Which = "defaulted" if defaulted else "failed"
+    grader = find_grader(project, grader_name)
+    version = check_version(project, bank_version)
+    told = reasons(project, grader, which, version)
+    pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
+    again = how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
+    value = {"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]}
+    output = Output(value).table(("reason", "pairs"), told)
+    output.table(
+        ("query", "passage", "question", "answer"),
+        [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
+    )
+    return output.note(f"To retry these pairs: {again}") if told and not defaulted else output
+
+
+def _one_line(raw: str | None) -> str | None:
+    if raw is None:
+        return None
+    line = " ".join(raw.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"
