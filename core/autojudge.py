@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -154,11 +154,8 @@ def _project(llm_config: LlmConfigProtocol) -> Iterator[StoredProject]:
     with TemporaryDirectory() as folder:
         path = Path(llm_config.cache_dir or folder) / "exam.duckdb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        project = open_project(path) if path.exists() else create(path)
-        try:
+        with closing(open_project(path) if path.exists() else create(path)) as project:
             yield project
-        finally:
-            project.close()
 
 
 @contextmanager

@@ -286,7 +286,7 @@ class Project:
         """
         # Imported here, because most scripts draw nothing and Altair loads slowly.
         from .charts import for_print
-        from .operations.project_figures import FigureRequest, draw_figure
+        from .operations.project_report import FigureRequest, draw_figure
 
         measures = (measure,) if isinstance(measure, str) else tuple(measure)
         wanted = FigureRequest(measures, source, self._policy(settings), against, tuple(runs), exam, by, audit)

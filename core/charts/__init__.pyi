@@ -1,4 +1,3 @@
-from ._audit_forecast import forecast_chart as forecast_chart
 from ._chart_files import (
     CONVERTING as CONVERTING,
     FORMATS as FORMATS,
@@ -7,11 +6,11 @@ from ._chart_files import (
     picture as picture,
 )
 from ._chart_marks import PICKED as PICKED, Chart as Chart
-from ._comparison_charts import (
-    PRINTED_CLOUD as PRINTED_CLOUD,
-    difference_matrix as difference_matrix,
-    query_scatter as query_scatter,
-    system_scatter as system_scatter,
+from ._curve_charts import (
+    VALUES as VALUES,
+    forecast_chart as forecast_chart,
+    sample_chart as sample_chart,
+    threshold_chart as threshold_chart,
 )
 from ._exam_charts import (
     LINE_COLOURS as LINE_COLOURS,
@@ -20,12 +19,14 @@ from ._exam_charts import (
     information_curves as information_curves,
     topic_chart as topic_chart,
 )
-from ._leaderboard_charts import (
+from ._system_charts import (
     COLOURS as COLOURS,
+    PRINTED_CLOUD as PRINTED_CLOUD,
     coverage_chart as coverage_chart,
+    difference_matrix as difference_matrix,
     leaderboard_chart as leaderboard_chart,
     panel_chart as panel_chart,
+    query_scatter as query_scatter,
     slope_chart as slope_chart,
+    system_scatter as system_scatter,
 )
-from ._sample_sizes import sample_chart as sample_chart
-from ._threshold_curves import VALUES as VALUES, threshold_chart as threshold_chart

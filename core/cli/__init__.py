@@ -93,7 +93,7 @@ def run(words: Sequence[str]) -> int:
         return 2
     except Exception as error:
         # This import loads the database, which the help does not need.
-        from ..operations.failing import as_workbench_error, tell_failure
+        from ..operations.output import as_workbench_error, tell_failure
 
         if as_workbench_error(error) is None:
             raise

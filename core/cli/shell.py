@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,22 +106,12 @@ def _group_of(word: str, own: Description | None, found: list[Description]) -> c
     if own is not None:
         alone = command_of(own, word)
         return click.Group(
-            word, commands, params=alone.params, callback=_unless_subcommand(alone.callback), help=alone.help,
+            word, commands, params=alone.params, callback=alone.callback, help=alone.help,
             invoke_without_command=True,
         )  # fmt: skip
     summary = next(section[word] for section in SECTIONS.values() if word in section)
     about = ABOUT_GROUPS.get(word)
     return click.Group(word, commands, help=f"{summary}\n\n{about}" if about else summary)
-
-
-def _unless_subcommand(run: Callable[..., Any] | None) -> Callable[..., Any]:
-    def callback(**values: Any) -> int | None:
-        if run is None or click.get_current_context().invoked_subcommand is not None:
-            return None
-        code: int = run(**values)
-        return code
-
-    return callback
 
 
 def command_of(operation: Description, name: str) -> click.Command:
@@ -174,14 +163,15 @@ def _type_of(one: Parameter) -> click.ParamType[Any]:
     return click.STRING if one.kind is str else click.DateTime([DATE])
 
 
-def _run(operation: Description, values: dict[str, Any]) -> int:
+def _run(operation: Description, values: dict[str, Any]) -> int | None:
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:
+        return None
     # Imported here, because the help does not need it.
-    from ..operations.door import answering
-    from ..operations.opening import Elsewhere, Opening
+    from ..operations.opening import Elsewhere, Opening, answering
     from ..operations.output import print_result
     from .through import ask_server
 
-    context = click.get_current_context()
     given = {
         one.name: values[one.name] for one in operation.parameters if context.get_parameter_source(one.name) in GIVEN
     }

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ import click
 from ..atomic_files import make_folder, written
 from ..errors import InputError, ProjectError, WorkbenchError
 from ..operations.describing import DATE
-from ..operations.door import HEALTH_SECONDS, authorization
+from ..operations.opening import HEALTH_SECONDS, authorization
 from ..store import Door, current_author, no_room
 from .table import Description
 
@@ -80,8 +80,10 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         def ask() -> None:
             try:
                 with client.stream(url=operation.name.replace(" ", "/"), **request) as answer:
-                    for line in _lines(answer.status_code, answer.iter_lines(), answer.read):
-                        lines.put(line)
+                    if answer.status_code != 200:
+                        raise _refused(answer.read())
+                    for line in answer.iter_lines():
+                        lines.put(json.loads(line))
                 lines.put(_gone("the answer ended early"))
             except (httpx2.HTTPError, OSError) as error:
                 lines.put(no_room("the output", error) or _gone(type(error).__name__))
@@ -130,16 +132,13 @@ def _opened(name: str, opened: ExitStack) -> IO[bytes]:
         raise InputError("cannot-read-file", f"Cannot read {name} ({error.strerror}).") from error
 
 
-def _lines(status: int, lines: Iterator[str], whole: Any) -> Iterator[dict[str, Any]]:
-    if status != 200:
-        told = json.loads(whole() or b"{}")
-        raise ProjectError(
-            str(told.get("code") or "server-refused"),
-            str(told.get("message") or "The server refused the request."),
-            str(told.get("hint") or ""),
-        )
-    for line in lines:
-        yield json.loads(line)
+def _refused(answer: bytes) -> ProjectError:
+    told = json.loads(answer or b"{}")
+    return ProjectError(
+        str(told.get("code") or "server-refused"),
+        str(told.get("message") or "The server refused the request."),
+        str(told.get("hint") or ""),
+    )
 
 
 def _gone(reason: str) -> ProjectError:

@@ -5,57 +5,32 @@ A module is loaded when one of its operations is first used, because most module
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from .renamed import renamed as renamed
 
 if TYPE_CHECKING:
     from .registry import Operation
 
 MODULES = {
-    "new_project": ("init",),
-    "files": ("demo", "import"),
-    "export": ("export",),
-    "figure": ("export",),
-    "report": ("export",),
+    "files": ("demo", "import", "check", "backup", "restore"),
+    "export": ("export", "publications"),
     "status": ("status",),
     "bank": ("bank",),
-    "drafts": ("bank",),
-    "grade": ("plan", "grade", "grade-plan", "ingest"),
-    "batch": ("batch",),
-    "generate": ("generate", "proposals"),
-    "items": ("items",),
+    "grade": ("plan", "grade", "grade-plan", "ingest", "batch", "jobs", "failures"),
+    "drafting": ("generate", "proposals", "items"),
     "graders": ("graders", "prompts", "prices"),
-    "vectors": ("vectors",),
-    "leaderboard": ("leaderboard", "correlate", "file-leaderboard"),
-    "responses": ("responses", "gold"),
-    "nugget_scores": ("nugget-scores",),
-    "support": ("support",),
-    "meta": ("meta-evaluation",),
-    "significance": ("significance",),
-    "students": ("examinees",),
-    "exam_board": ("examinees",),
-    "irt": ("irt",),
+    "leaderboard": ("leaderboard", "correlate", "file-leaderboard", "nugget-scores", "support"),
+    "exams": ("examinees", "irt"),
     "audit": ("audit",),
-    "runs": ("runs",),
-    "study": ("coverage-curve", "sample-size", "selection", "unjudged"),
-    "agreement": ("agreement",),
-    "changes": ("changes",),
-    "passages": ("passages",),
-    "people": ("overrides", "judgments"),
-    "members": ("people",),
-    "tokens": ("tokens",),
-    "teamwork": ("work", "guidelines"),
-    "doubles": ("assignments", "adjudicate"),
-    "disagreements": ("disagreements",),
-    "answers": ("answers",),
-    "reteval": ("reteval",),
+    "study": ("coverage-curve", "sample-size", "selection", "unjudged", "significance", "meta-evaluation"),
+    "agreement": ("agreement", "disagreements", "changes"),
+    "people": ("overrides", "judgments", "people", "tokens", "activity"),
+    "teamwork": ("work", "guidelines", "assignments", "adjudicate"),
+    "answers": ("answers", "reteval"),
     "target": ("snapshots",),
-    "records": ("pool", "jobs", "failures", "publications"),
-    "activity": ("activity",),
-    "safety": ("check", "backup", "restore"),
-    "serve": ("serve",),
+    "collection": ("runs", "responses", "gold", "passages", "pool", "vectors"),
+    "serve": ("init", "serve"),
 }
 """The first words of the operations of each module."""
 
@@ -158,6 +133,40 @@ ABOUT_GROUPS = {
 }
 """Further help of groups."""
 
+RENAMED = {
+    "audit board": "audit leaderboard",
+    "audit give-back": "audit release",
+    "bank settle": "bank resolve",
+    "bring-back": "activity restore",
+    "curve": "coverage-curve",
+    "disagreements record": "disagreements history",
+    "disagreements settle": "disagreements resolve",
+    "double": "assignments",
+    "double assign": "assignments add",
+    "double claim": "assignments join",
+    "double decline": "assignments leave",
+    "double release": "assignments remove",
+    "exam-board": "examinees leaderboard",
+    "graders save": "graders add",
+    "judge": "judgments",
+    "meta": "meta-evaluation",
+    "override": "overrides",
+    "people change": "people set",
+    "prompts save": "prompts add",
+    "proposals put-back": "proposals reopen",
+    "sit": "examinees run",
+    "students": "examinees",
+    "target": "snapshots",
+    "target diff": "snapshots compare",
+    "target drop": "snapshots remove",
+    "target freeze": "snapshots add",
+    "token": "tokens",
+    "token make": "tokens add",
+    "token withdraw": "tokens revoke",
+}
+"""The present name of each earlier one: of an operation, or of the first word of a group. They work until the next
+version."""
+
 
 def every_operation() -> list[Operation]:
     """Return all operations, in the order of their names."""
@@ -173,6 +182,14 @@ def find_operation(name: str) -> Operation | None:
         if word in words:
             import_module(f"{__name__}.{module}")
     return _registered().get(name)
+
+
+def renamed(words: Sequence[str]) -> list[str]:
+    """The words of a request with the present name of its operation, if they begin with an earlier one."""
+    for size in (2, 1):
+        if name := RENAMED.get(" ".join(words[:size])):
+            return [*name.split(), *words[size:]]
+    return list(words)
 
 
 def _registered() -> dict[str, Operation]:

@@ -1,28 +1,44 @@
-"""The command that compares labels with judgments, with another grader or with a person."""
+"""Commands that compare labels: with judgments, with other graders, with people, and before and after a change."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+from dataclasses import asdict, replace
+from typing import Annotated, Any, cast, get_args
 
 from ..errors import InputError
-from ..labels import Policy
+from ..labels import DEFAULT_MEASURE, Policy
+from ..records import check_queries, find_source
 from ..review import (
     Judgments,
     Labels,
+    Order,
     Person,
+    Row,
     Side,
+    StateChanges,
     agreement as agreement_of,
+    case_of,
+    changes as changes_between,
     confirmation,
+    flips_csv,
     machine,
+    queue,
+    record as record_of_settled,
+    record_csv,
+    settle_by_comment,
+    settle_by_dispute,
+    settle_by_edit,
+    settle_by_override,
+    settled,
+    settling,
+    side_name,
+    state_changes,
     table_csv,
     table_latex,
+    version_edits,
 )
-from ..store import Project
-from .describing import Option
-from .output import Output, at_most_one
-from .policy import PolicyOptions
-from .registry import operation
+from .policy import PolicyOptions, QueriesOption
+from .registry import Argument, Author, Gathered, Option, Output, Project, at_most_one, operation
 
 one_right_side = at_most_one(source="--source", against_grader="--against-grader", against_person="--against-person")
 """Refuse more than one side to compare labels with."""
@@ -109,3 +125,293 @@ def sides(policy: Policy, source: str | None, grader: str | None, person: str | 
     if person is not None:
         return Labels(policy), Person(person, policy.min_rating)
     return Labels(policy), Judgments(source or "judgments", policy.min_judgment)
+
+
+WAYS = ("override", "edit", "dispute", "comment")
+
+
+@one_right_side
+def _sides(
+    *,
+    policy: PolicyOptions,
+    source: Annotated[str | None, Option(help="Source of the judgments (default: the first).")] = None,
+    against_grader: Annotated[str | None, Option(help="Compare with another grader's labels.", metavar="NAME")] = None,
+    against_person: Annotated[
+        str | None, Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME")
+    ] = None,
+) -> tuple[Side, Side]:
+    return sides(policy, source, against_grader, against_person)
+
+
+SidesOptions = Annotated[tuple[Side, Side], Gathered(_sides)]
+"""The two sides that disagree."""
+
+
+@operation("disagreements list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    query_id: Annotated[str | None, Option("--query", help="Only this query.")] = None,
+    order: Annotated[
+        str,
+        Option(
+            help="Worst first, one side higher first, or largest effect on leaderboard or kappa first.",
+            choices=get_args(Order),
+        ),
+    ] = "worst",
+    show_settled: Annotated[bool, Option("--settled", help="Also show resolved disagreements.")] = False,
+    limit: Annotated[int, Option(help="Number of rows.", least=1)] = 20,
+    offset: Annotated[int, Option(help="Number of rows to skip.", least=0)] = 0,
+    both: SidesOptions,
+) -> Output:
+    """List passages whose labels differ from judgments, another grader or overrides."""
+    left, right = both
+    if query_id is not None:
+        check_queries(project, [query_id])
+    found = queue(
+        project, left, right, cast(Order, order), None, show_settled,
+        limit=limit, offset=offset, query_id=query_id,
+    )  # fmt: skip
+    names = [side_name(project, side) for side in (left, right)]
+    rows = [asdict(row) for row in found.rows]
+    output = Output(
+        {"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows}
+    ).line(f"{names[0]} against {names[1]}")
+    output.table(
+        ("query", "passage", "question", "left", "right", "cause", "resolved by"),
+        [
+            (
+                row.pair.query_id,
+                row.pair.passage_id,
+                row.pair.question_id,
+                row.pair.left,
+                row.pair.right,
+                ", ".join(one.question_id for one in (*row.left_from, *row.right_from)),
+                row.settling.act if row.settling else "",
+            )
+            for row in found.rows
+        ],
+    )
+    return output.note(
+        f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}."
+    )
+
+
+@operation("disagreements resolve", act="settle disagreements")
+def settle(
+    project: Project,
+    *,
+    query_id: Annotated[str, Argument(metavar="QUERY")],
+    passage_id: Annotated[str, Argument(metavar="PASSAGE")],
+    by: Annotated[
+        str, Option(help="override: new rating; edit: planned edit; dispute: wrong judgment; comment.", choices=WAYS)
+    ],
+    reason: Annotated[str, Option(help="Reason, or text of the comment.")],
+    question_id: Annotated[str | None, Option("--question", help="Question to override or to reword.")] = None,
+    rating: Annotated[int | None, Option(help="Rating of the override, 0 to 5.")] = None,
+    author: Author,
+    both: SidesOptions,
+) -> str:
+    """Resolve the disagreement on PASSAGE for QUERY."""
+    left, right = both
+    row = _row(project, left, right, query_id, passage_id, question_id)
+    case = case_of(project, left, right, row.pair)
+    if by == "override":
+        if question_id is None or rating is None:
+            raise InputError(
+                "option-missing", "An override needs a question and a rating.", "Use --question and --rating."
+            )
+        settle_by_override(project, case, [question_id], rating, reason, author)
+    elif by == "edit":
+        settle_by_edit(project, case, question_id, reason, author)
+    elif by == "dispute":
+        settle_by_dispute(project, case, _judged(project, left, right), reason, author)
+    else:
+        settle_by_comment(project, case, reason, author)
+    return "Resolved. See exam disagreements history."
+
+
+@operation("disagreements reopen", act="settle disagreements")
+def reopen(
+    project: Project,
+    *,
+    query_id: Annotated[str, Argument(metavar="QUERY")],
+    passage_id: Annotated[str, Argument(metavar="PASSAGE")],
+    reason: Annotated[str, Option(help="Reason.")] = "",
+    question_id: Annotated[str | None, Option("--question", help="Question, with --against-person.")] = None,
+    withdraw_override: Annotated[
+        bool, Option(help="Also withdraw the override that resolved the disagreement.")
+    ] = False,
+    author: Author,
+    both: SidesOptions,
+) -> str:
+    """Reopen a resolved disagreement."""
+    left, right = both
+    names = [side_name(project, side) for side in (left, right)]
+    done = [
+        one
+        for place, one in settled(project, names[0], names[1]).items()
+        if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
+    ]
+    if not done:
+        raise InputError(
+            "not-settled",
+            f"No resolved disagreement on {passage_id} for {query_id}.",
+            "See exam disagreements history.",
+        )
+    withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
+    return "Reopened." + (" The override was withdrawn." if withdrawn else "")
+
+
+@operation("disagreements history", act="read the bank", reads=True, not_json=("as_csv",))
+def record(
+    project: Project,
+    *,
+    as_csv: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
+) -> Output:
+    """Show all actions on disagreements."""
+    if as_csv:
+        return Output().text(record_csv(project))
+    found = record_of_settled(project)
+    return Output({"acts": [asdict(one) for one in found]}).table(
+        ("when", "who", "action", "query", "passage", "question", "reason", "resolved"),
+        [
+            (
+                f"{one.made_at:%Y-%m-%d %H:%M}",
+                one.author,
+                one.act,
+                one.case.query_id,
+                one.case.passage_id,
+                one.touched or one.case.question_id,
+                one.reason,
+                "yes" if one.settled else "no",
+            )
+            for one in found
+        ],
+    )
+
+
+def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None) -> Row:
+    """Return the open disagreement on a passage; if a side is a person, on a question for that passage."""
+    everything = queue(project, left, right, query_id=query_id, limit=1)
+    rows = queue(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
+    found = [row for row in rows if row.pair.passage_id == passage_id]
+    if found and found[0].pair.question_id is not None:
+        found = [row for row in found if row.pair.question_id == question_id]
+    if not found:
+        raise InputError(
+            "no-open-disagreement",
+            f"No open disagreement on {passage_id} for {query_id}.",
+            "See exam disagreements list.",
+        )
+    return found[0]
+
+
+def _judged(project: Project, left: Side, right: Side) -> str:
+    for side in (left, right):
+        if isinstance(side, Judgments):
+            return find_source(project, side.source)
+    raise InputError(
+        "no-judgment-to-dispute",
+        "Neither side has judgments to dispute.",
+        "Use --by comment, edit or override.",
+    )
+
+
+@operation("changes", act="read the bank", reads=True, not_json=("as_csv",))
+def changes(
+    project: Project,
+    *,
+    before: Annotated[int | None, Option("--from", help="Bank version before (default: --bank-version).")] = None,
+    after: Annotated[int | None, Option("--to", help="Bank version after (default: --bank-version).")] = None,
+    to_grader: Annotated[str | None, Option(help="Grader after, if different.")] = None,
+    to_min_rating: Annotated[int | None, Option(help="Min rating after, if different.")] = None,
+    to_label: Annotated[
+        str | None, Option(help="Label rule after, if different.", metavar="max|support:M|mean")
+    ] = None,
+    to_weighted: Annotated[
+        bool | None, Option("--to-weighted/--to-unweighted", help="Use of weights after, if different.")
+    ] = None,
+    to_overrides: Annotated[
+        bool | None, Option("--to-overrides/--to-no-overrides", help="Use of overrides after, if different.")
+    ] = None,
+    measure: Annotated[str, Option(help="Measure that orders the systems.")] = DEFAULT_MEASURE,
+    against: Annotated[
+        str | None, Option(help="Judgment source or leaderboard; adds the correlation with it before and after.")
+    ] = None,
+    queries: QueriesOption = "common",
+    as_csv: Annotated[bool, Option("--csv", help="Print the labels that flip as CSV.")] = False,
+    policy: PolicyOptions,
+) -> Output:
+    """Compare labels and systems before and after a change.
+
+    The scoring-settings options describe the state before. --to and the --to- options describe the state after.
+    """
+    # The default version of a state is that of the policy.
+    versions = [policy.bank_version if version is None else version for version in (before, after)]
+    old = replace(policy, bank_version=versions[0])
+    others = {
+        "grader": to_grader,
+        "min_rating": to_min_rating,
+        "label": to_label,
+        "weighted": to_weighted,
+        "overrides": to_overrides,
+    }
+    named = {name: value for name, value in others.items() if value is not None}
+    new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
+    if (before is None) != (after is None):
+        raise InputError("option-missing", "--from and --to go together.", "Use both, or another --to- option instead.")
+    if before is None and not named:
+        raise InputError("same-states", "The two states are the same.", "Use --from and --to, or a --to- option.")
+    found = state_changes(project, old, new, measure, against, queries)
+    if as_csv:
+        return Output().text(flips_csv(project, found))
+    to_grade = _to_grade(project, found, measure)
+    output = Output(_as_dict(found, to_grade))
+    if found.flips:
+        output.table(
+            ("query", "passage", "before", "after", "cause"),
+            [(f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions))) for f in found.flips],
+        )
+    waiting = "" if to_grade is None else f" Ungraded pairs: {to_grade:,}."
+    output.note(f"Labels that flip: {len(found.flips):,}.{waiting}", found.no_board)
+    output.table(
+        ("run", "score before", "score after", "rank before", "rank after"),
+        [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in found.systems],
+    )
+    if found.shift is not None:
+        if found.shift.before is not None and found.shift.after is not None:
+            output.note(f"Spearman with {against}: {found.shift.before:z.4f} before, {found.shift.after:z.4f} after.")
+        output.note(f"{found.shift.says} {found.shift.queries.says}")
+    return output
+
+
+def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None:
+    """Return the number of ungraded pairs that the later bank needs; None if more than the bank differs."""
+    if found.differing != ("bank version",) or found.board_before is None:
+        return None
+    edits = version_edits(project, found.before.bank_version or 0, found.after.bank_version or 0)
+    return changes_between(project, measure, found.before, edits).to_grade
+
+
+def _as_dict(found: StateChanges, to_grade: int | None) -> dict[str, Any]:
+    shift = None if found.shift is None else asdict(found.shift) | {"queries": found.shift.queries.as_dict()}
+    return {
+        "before": found.before.as_dict(),
+        "after": found.after.as_dict(),
+        "labels": [
+            {
+                "query": flip.query_id,
+                "passage": flip.passage_id,
+                "before": flip.before,
+                "after": flip.after,
+                "causes": flip.causes,
+                "questions": flip.questions,
+                "unknown": flip.open_pairs,
+            }
+            for flip in found.flips
+        ],
+        "systems": [asdict(system) for system in found.systems],
+        "shift": shift,
+        "to_grade": to_grade,
+    }

@@ -1,4 +1,4 @@
-"""Commands about answers that models write from retrieved passages: generate, import, list and grade them."""
+"""Commands about answers that models write from passages: generate and grade them, and LLM-retEval."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .. import answers
 from ..answers import (
     ANSWER_RULES,
     DRAWS,
+    JUDGES,
     KS,
     MAX_TOKENS,
     N_TOKENS,
@@ -18,42 +19,177 @@ from ..answers import (
     SEED,
     TEMPERATURE,
     AnswerRule,
+    CaseRow,
+    Evaluation,
     GeneratorPlan,
+    Gold,
+    JudgePlan,
     PassageOrder,
+    PeopleSaid,
     ReadyGenerator,
+    View,
     WantedAnswers,
     answers_price,
+    compare_answers,
+    comparing_price,
+    evaluate,
     generate_answers,
     generator_again,
     make_generator,
+    make_judge,
+    pairs_to_compare,
+    people_said,
     plan_answers,
+    row_values,
+    said_in_file,
 )
-from ..errors import GradingError, InputError
+from ..errors import InputError, Report, unknown_name
 from ..exams import RETRIEVERS, Retriever
 from ..exchange import Options, import_files
-from ..formats import Source
+from ..formats import Source, read_answer_verdicts
 from ..graders import Control
-from ..grading import Request, make_control, run_job
-from ..jobs import Extent, jobs
-from ..records import AnswerModel, find_answer_model, run_names
-from ..store import Project, current_author
-from .answer_options import (
-    CapsOptions,
-    DryRun,
-    GoldOptions,
-    ModelOptions,
-    describe_end,
-    describe_price,
-    may_use_key,
+from ..grading import PriceTag, Request, make_control, run_job
+from ..jobs import Extent, Progress, jobs
+from ..labels import Policy, usual_min_judgment
+from ..measures import Choosing, Pairing
+from ..measures.answers import CASES
+from ..records import AnswerModel, add_gold_answer, find_answer_model, judging, run_names, withdraw_gold_answer
+from ..study import BESIDE, boards_to_choose_by, compare_choices
+from ..text import first_few, how_many
+from .console import (
+    ProgressLines,
+    check_ended,
+    close_unfinished,
+    sent_file,
+    table_lines,
+    tell,
+    tell_of_calls,
     watch,
 )
-from .console import close_unfinished, counted, tell
-from .describing import MOST_DRAWS, Argument, Option
-from .grader_options import GraderChoice, GraderOptions
-from .output import Output
-from .patience import Patience
-from .progress import ProgressLines, tell_of_calls
-from .registry import operation
+from .grader_options import Api, BackEnd, BaseUrl, Dtype, GraderChoice, GraderOptions, ModelName, Patience, may_use_key
+from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, Project, current_author, operation
+
+
+def _model(
+    *,
+    model: ModelName = None,
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
+    key_variable: Annotated[str | None, Option(help="Environment variable with the endpoint's API key.")] = None,
+    revision: Annotated[str | None, Option(help="Branch, tag or commit of a model on the Hugging Face hub.")] = None,
+    dtype: Dtype = None,
+    api: Api = None,
+) -> dict[str, str]:
+    given = {
+        "model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable,
+        "revision": revision, "dtype": dtype, "api": api,
+    }  # fmt: skip
+    return {name: value for name, value in given.items() if value}
+
+
+ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+"""The given settings of a model."""
+
+
+def _caps(
+    *,
+    limit: Annotated[int | None, Option(help="Process at most this many answers.", least=1)] = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    concurrency: Annotated[int, Option(help="Parallel calls.", least=1, most=1024)] = 8,
+    patience: Patience,
+    retry_failed: Annotated[bool, Option(help="Also retry the failed calls.")] = False,
+    only_failed: Annotated[bool, Option(help="Retry only the failed calls.")] = False,
+) -> Extent:
+    return Extent(
+        limit=limit, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
+        retry_failed=retry_failed, only_failed=only_failed,
+    )  # fmt: skip
+
+
+CapsOptions = Annotated[Extent, Gathered(_caps)]
+"""Options that limit a job."""
+DryRun = Annotated[bool, Option("--dry-run", help="Show the planned calls and their estimated cost; call no model.")]
+
+Against = Annotated[
+    tuple[str, ...],
+    Option(
+        "--against",
+        help="Judgment source, or gold for imported gold passages; may be repeated."
+        " Default: imported gold passages, else the first source.",
+        metavar="SOURCE",
+    ),
+]
+GoldJudgment = Annotated[
+    int | None,
+    Option(
+        "--min-judgment",
+        help="Lowest judgment of a gold passage (default: the level of an imported data set, else 1).",
+        kept=usual_min_judgment,
+    ),
+]
+
+
+def _gold(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
+    return Gold(against or None, Gold.min_judgment if min_judgment is None else min_judgment)
+
+
+GoldOptions = Annotated[Gold, Gathered(_gold)]
+"""Options that select the gold passages."""
+
+
+def _view(
+    *,
+    runs: Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")] = (),
+    ks: Annotated[
+        tuple[int, ...], Option("--k", help="Passages per answer; may be repeated (default: 1, 5, 10).", least=1)
+    ] = (),
+    generator: Annotated[str | None, Option(help="Generator of the answers (default: the last added).")] = None,
+    temperature: Annotated[float, Option(help="Temperature of the answers from gold passages.", least=0)] = TEMPERATURE,
+    judge: Annotated[
+        str,
+        Option(help="Answer check: the method that decides which answers are right.", choices=list(JUDGES)),
+    ] = "llm",
+    judge_model: Annotated[
+        str | None, Option(help="Model for --judge llm or graded (default: the last added).")
+    ] = None,
+    threshold: Annotated[float | None, Option(help="Lowest answer-check score of a right answer.")] = None,
+    same_text: Annotated[bool, Option(help="Count near copies of gold passages as gold.")] = False,
+    without_people: Annotated[bool, Option(help="Ignore answer checks by people.")] = False,
+    against: Against = (),
+    min_judgment: GoldJudgment = None,
+) -> View:
+    return View(
+        runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold,
+        _gold(against=against, min_judgment=min_judgment), same_text, not without_people,
+    )  # fmt: skip
+
+
+ViewOptions = Annotated[View, Gathered(_view)]
+"""Options that select answers and the check of their correctness."""
+
+
+def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
+    """Return the estimated calls, tokens and cost of a job."""
+    about = "" if tag.counted else "about "
+    cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
+    tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens{cost}"
+    calls = f". Estimated: {tag.calls:,} calls, {tokens}" if tag.calls else ""
+    output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
+    return output.note(f"Planned: {how_many(tag.pairs, things)}{calls}.")
+
+
+def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
+    """Return the result of a job that has ended.
+
+    Raises:
+        GradingError: the job failed or was cancelled.
+    """
+    check_ended(final, things)
+    counts = {"state": final.state, things: final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)}
+    output = Output(counts | vars(final.usage) | {"message": final.message} | more)
+    summary = f"{how_many(final.graded, things)}, {final.failed:,} failed. {final.message}"
+    return output.note(summary.rstrip())
 
 
 @operation("answers generate", act="run exams")
@@ -122,7 +258,7 @@ def generate(
         final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), control)
     if planned.skipped or planned.without_text:
         tell(
-            f"Skipped: {counted(planned.skipped, 'answer')} without retrieved passages,"
+            f"Skipped: {how_many(planned.skipped, 'answers')} without retrieved passages,"
             f" {planned.without_text:,} without passage texts."
         )
     return describe_end("answers", final, {"generator": ready.model.name})
@@ -224,19 +360,17 @@ def _grade(
     """Turn answers into responses, and grade them."""
     system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
-    lines = ProgressLines("pairs")
     request = Request(patience=patience)
     control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
     final = run_job(
         project, grader, request, current_author(),
-        lambda one: lines.say(one.done, one.total, one.rate, one.over), control,
+        ProgressLines("pairs").show, control,
     )  # fmt: skip
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
+    check_ended(final, "grades")
     graded = {"graded": final.graded, "failed": final.failed}
     done: dict[str, Any] = {"system": system, "grader": grader.spec.name} | graded | counts
     return Output(done).note(
-        f"{done['system']}: {counted(done['responses'], 'response')}, {counted(done['graded'], 'pair')} graded by"
+        f"{done['system']}: {how_many(done['responses'], 'responses')}, {how_many(done['graded'], 'pairs')} graded by"
         f" {done['grader']}, {done['failed']:,} failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
 
@@ -279,7 +413,355 @@ def rag(
     wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
     control = Control(report=tell_of_calls())
     final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'answer')}.")
+    check_ended(final, "answers")
     model = find_answer_model(project, "generator", ready.model.fingerprint)
     return _grade(project, model, name, k, None, chosen, patience)
+
+
+@operation("reteval", act="read the bank", reads=True, not_json=["latex"])
+def reteval(
+    project: Project,
+    *,
+    view: ViewOptions,
+    require_complete: Annotated[bool, Option(help="Fail if an answer or a comparison is missing or failed.")] = False,
+    latex: Annotated[bool, Option(help="Print a LaTeX tabular.")] = False,
+) -> Output:
+    """Compare retrievers by LLM-retEval, Recall, Precision and F1.
+
+    LLM-retEval scores the answers that a model generates from the passages of a run.
+    """
+    found = evaluate(project, view)
+    failed = answers.failures(project, found)
+    if require_complete and not found.complete:
+        raise InputError(
+            "incomplete-table",
+            f"Incomplete table ({_missing(found)}).",
+            "Complete it with exam answers generate and exam reteval compare, or omit --require-complete.",
+        )
+    if latex:
+        return Output().text(answers.reteval_latex(found, failed))
+    names = ("Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
+    output = Output(answers.reteval_told(found, failed)).table(
+        ("run", "k", *names, "std error", "queries", "failed", "pending", "A-C", "D-F"),
+        [
+            (
+                row.run, row.k, *(row_values(row)[name][0] for name in names), row.reteval.error,
+                row.reteval.queries, row.reteval.failed, row.reteval.waiting,
+                failed[row.run, row.k].recall, failed[row.run, row.k].reteval,
+            )
+            for row in found.rows
+        ],
+    )  # fmt: skip
+    if found.ideal is not None and found.ideal.mean is not None:
+        output.line(f"ideal retriever (answers from the gold passages): {found.ideal.mean:.4f}")
+    judge = found.judge_model.name if found.judge_model else JUDGES[found.view.judge].title
+    confirmed = sum(one.confirmed for one in failed.values())
+    every = sum(one.recall + one.reteval for one in failed.values())
+    lacking = f"Incomplete table ({_missing(found)}). Missing results are left out, not counted as wrong."
+    return output.note(
+        f"{len(found.gold):,} queries with gold passages; answers by {found.generator.name}; answer check: {judge}.",
+        f"Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed: {confirmed:,} of {every:,}.",
+        None if found.complete else lacking,
+    )
+
+
+def _missing(found: Evaluation) -> str:
+    rows = found.rows
+    said = {
+        "pending answers": sum(row.waiting for row in rows),
+        "failed answers": sum(row.failed for row in rows),
+        "pending comparisons": sum(row.reteval.waiting - row.waiting for row in rows),
+        "failed comparisons": sum(row.reteval.failed - row.failed for row in rows),
+    }
+    return ", ".join(how_many(count, what) for what, count in said.items() if count > 0)
+
+
+@operation("reteval compare", act="run exams")
+def compare(
+    project: Project,
+    *,
+    view: ViewOptions,
+    prompt: Annotated[
+        str | None, Option(help="Name of the prompt. Default: the usual prompt of the answer check.")
+    ] = None,
+    name: Annotated[str | None, Option(help="Name of the answer check. Default: derived from the model.")] = None,
+    human: Annotated[
+        str | None,
+        Option(
+            help="Compare the answers that assessors checked instead: a source or a file.",
+            file="read if sent",
+            metavar="FILE",
+        ),
+    ] = None,
+    settings: ModelOptions,
+    caps: CapsOptions,
+    dry_run: DryRun = False,
+) -> Output:
+    """Compare answers with a model (--judge llm or graded).
+
+    Only missing comparisons are requested. Equal texts are compared once.
+    """
+    with may_use_key(settings):
+        close_unfinished(project)
+        if human is not None:
+            pairs = [one.pair for one in _people(project, human)]
+        else:
+            pairs = evaluate(project, view).pairs
+        ready = make_judge(project, JudgePlan(view.judge, settings, prompt, name))
+        if dry_run:
+            wanted = pairs_to_compare(project, ready, pairs, caps)
+            return describe_price("comparisons", comparing_price(project, ready, wanted), {"judge": ready.model.name})
+        control = Control(report=tell_of_calls())
+        final = compare_answers(project, ready, pairs, current_author(), caps, watch("comparisons"), control)
+    return describe_end("comparisons", final, {"judge": ready.model.name})
+
+
+@operation("reteval cases", act="read the bank", reads=True)
+def cases(
+    project: Project,
+    *,
+    view: ViewOptions,
+    only: Annotated[str | None, Option("--case", help="Only this case.", choices=list(CASES))] = None,
+    to_do: Annotated[bool, Option(help="Only unconfirmed cases.")] = False,
+) -> Output:
+    """List disagreements between Recall and LLM-retEval per query, each with a proposed case.
+
+    Queries that may change the chosen run are listed first.
+    """
+    rows = answers.cases(project, evaluate(project, view), only=only, to_do=to_do)
+    return Output({"cases": [_case(row) for row in rows]}).table(
+        ("query", "run", "k", "case", "confirmed by", "answer", "reason"),
+        [
+            (
+                row.line.query_id,
+                row.line.run,
+                row.line.k,
+                row.case,
+                ", ".join(f"{one.author} {one.case}" for one in row.confirmed) or None,
+                row.line.answer,
+                row.proposal.reason,
+            )
+            for row in rows
+        ],
+    )
+
+
+def _case(row: CaseRow) -> dict[str, Any]:
+    line = row.line
+    return {
+        "query": line.query_id, "run": line.run, "k": line.k, "case": row.case, "proposed": row.proposal.case,
+        "reason": row.proposal.reason, "others": row.proposal.others, "verdicts": asdict(row.verdicts),
+        "answer": line.answer, "draws": row.side.draws, "gold_answers": row.side.query.answers,
+        "confirmed": [asdict(one) for one in row.confirmed], "stake": None if row.stake is None else asdict(row.stake),
+    }  # fmt: skip
+
+
+def _place(view: View) -> tuple[str, int]:
+    if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
+        raise InputError("option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K.")
+    return view.runs[0], view.ks[0]
+
+
+@operation("reteval confirm", act="confirm cases")
+def confirm(
+    project: Project,
+    *,
+    query: Annotated[str, Argument(metavar="QUERY")],
+    view: ViewOptions,
+    case: Annotated[str, Option(help="Case to confirm.", choices=list(CASES))],
+    note: Annotated[str, Option(help="Reason.")] = "",
+    judge_passage: Annotated[
+        str | None, Option(help="Case A: also judge this passage of the top k as relevant.", metavar="PASSAGE")
+    ] = None,
+    value: Annotated[int, Option(help="Value of that judgment, 0 to 3.")] = answers.RELEVANT,
+    add_answer: Annotated[bool, Option(help="Case E: also add the answer to the query's right answers.")] = False,
+    author: Author,
+) -> str:
+    """Confirm a case of QUERY for one run at one depth.
+
+    The case may differ from the proposed case.
+    """
+    run, k = _place(view)
+    found = evaluate(project, view)
+    row = answers.case_at(project, found, query, run, k)
+    if add_answer and row.line.answer is None:
+        raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
+    if judge_passage is not None:
+        answers.judge_as_relevant(project, row, judge_passage, author, value)
+    if add_answer:
+        add_gold_answer(project, query, row.line.answer or "", author)
+    answers.confirm_case(project, found, query, run, k, case, author, note)
+    return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[answers.check_case(case)]})."
+
+
+@operation("reteval withdraw", act="confirm cases")
+def withdraw(
+    project: Project,
+    *,
+    query: Annotated[str, Argument(metavar="QUERY")],
+    view: ViewOptions,
+    judgment_of: Annotated[
+        str | None, Option(help="Also withdraw your judgment of this passage.", metavar="PASSAGE")
+    ] = None,
+    answer: Annotated[str | None, Option(help="Also remove this text from the query's right answers.")] = None,
+    author: Author,
+) -> str:
+    """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
+    run, k = _place(view)
+    answers.take_back_case(project, evaluate(project, view), query, run, k, author)
+    if judgment_of is not None:
+        judging.withdraw(project, query, judgment_of, author)
+    if answer is not None:
+        withdraw_gold_answer(project, query, answer, author)
+    return f"{query}: case withdrawn for {run} at depth {k}."
+
+
+@operation("reteval correlate", act="read the bank", reads=True)
+def correlate(
+    project: Project,
+    *,
+    view: ViewOptions,
+    refined: Annotated[bool, Option(help="Also exclude proposed cases A, B and C from the refined set.")] = False,
+    choice: Annotated[bool, Option(help="Show instead which run each evaluation chooses.")] = False,
+    beside: Annotated[
+        tuple[str, ...],
+        Option(
+            help="With --choice: another leaderboard, such as 'NIST: nDCG@10'; may be repeated. Default: "
+            "the first few.",
+            metavar="BOARD",
+        ),
+    ] = (),
+) -> Output:
+    """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall failures."""
+    found = evaluate(project, view)
+    if choice:
+        return _describe_choices(project, found, beside)
+    rows = answers.correlations(project, found, "proposed" if refined else "confirmed")
+    output = Output({"rows": [asdict(row) for row in rows]}).table(
+        ("run", "k", "spearman", "low", "high", "queries", "refined", "low", "high", "removed"),
+        [
+            (
+                row.run, row.k, row.every.spearman.value, row.every.spearman.low, row.every.spearman.high,
+                row.every.queries, row.refined.spearman.value, row.refined.spearman.low, row.refined.spearman.high,
+                row.refined.removed,
+            )
+            for row in rows
+        ],
+    )  # fmt: skip
+    whose = "proposed or confirmed" if refined else "confirmed by assessors"
+    return output.note(
+        f"Refined: without cases A, B and C {whose}.",
+        *(
+            f"Correlation undefined for {row.run} at depth {row.k}: {row.every.spearman.undefined}."
+            for row in rows
+            if row.every.spearman.undefined
+        ),
+    )
+
+
+def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...]) -> Output:
+    told = {k: _chosen(project, found, k, named) for k in found.view.ks}
+    output = Output({"depths": {str(k): asdict(one) for k, one in told.items()}})
+    for k, one in told.items():
+        beside = {pair.one: pair for pair in one.pairings if pair.other == f"LLM-retEval@{k}"}
+        lines = table_lines(
+            ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same choice", "loss"),
+            [
+                (
+                    choice.evaluation, ", ".join(choice.chosen),
+                    max((choice.chance.get(run, 0.0) for run in choice.chosen), default=None),
+                    choice.queries, choice.failed, *_beside(beside.get(choice.evaluation)),
+                )
+                for choice in one.choices
+            ],
+        )  # fmt: skip
+        # Unlike tables of an output, these have no empty line between them.
+        output.text("".join(lines))
+    return output.note("The columns from kendall to loss compare each evaluation with LLM-retEval.")
+
+
+def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
+    """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a depth."""
+    offered = boards_to_choose_by(project, k)
+    if strange := [name for name in named if name not in offered]:
+        raise unknown_name("unknown-board", f"leaderboard at depth {k}:", strange[0], offered)
+    boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
+    tables = answers.choice_tables(found, k)
+    waiting = answers.waiting_runs(found, k)
+    for name, table in answers.cover_tables(project, found, k).items():
+        if lacks := [run for run in found.view.runs or () if run not in table and run not in waiting]:
+            tell(f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers grade")
+        else:
+            tables[name] = table
+    for run, count in waiting.items():
+        tell(f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending.")
+    compared = compare_choices(project, boards, Policy(), tables)
+    for name, error in compared.left_out.items():
+        tell(f"{name} is left out: {error}")
+    return compared.found
+
+
+def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
+    if pair is None:
+        return (None,) * 5
+    return pair.kendall.value, pair.kendall.low, pair.kendall.high, pair.same_chance, pair.loss.value
+
+
+@operation("reteval agreement", act="read the bank", reads=True)
+def agreement(
+    project: Project,
+    *,
+    human: Annotated[
+        str | None,
+        Option(
+            help="Assessors' answer checks: a source or a file. Default: all sources.",
+            file="read if sent",
+            metavar="FILE",
+        ),
+    ] = None,
+    judges: Annotated[tuple[str, ...], Option("--judge", help="Only this answer check.", choices=list(JUDGES))] = (),
+    curve: Annotated[bool, Option(help="Show the agreement at each threshold.")] = False,
+) -> Output:
+    """Compare answer checks with assessors: accuracy, kappa, precision and recall."""
+    rows = answers.agreement(project, _people(project, human), judges or None)
+    output = Output({"judges": [asdict(row) | {"judge": row.judge.name} for row in rows]})
+    if curve:
+        return output.table(
+            ("answer check", "threshold", "accuracy", "kappa", "precision", "recall"),
+            [
+                (row.judge.name, point.threshold, point.accuracy, point.kappa, point.precision, point.recall)
+                for row in rows
+                for point in row.curve
+            ],
+        )
+    output.table(
+        ("answer check", "model", "accuracy", "kappa", "low", "high", "precision", "recall", "answers", "failed",
+         "best threshold", "kappa at best threshold"),
+        [
+            (
+                row.judge.name, row.model, row.against.accuracy.value, row.against.kappa.value, row.against.kappa.low,
+                row.against.kappa.high, row.against.precision.value, row.against.recall.value, row.against.answers,
+                row.against.failed, row.tested.threshold if row.tested else None,
+                row.tested.tested.kappa.value if row.tested else None,
+            )
+            for row in rows
+        ],
+    )  # fmt: skip
+    waiting = ", ".join(f"{how_many(row.waiting, 'answers')} by {row.judge.name}" for row in rows if row.waiting)
+    return output.note(f"Not checked yet: {waiting}" if waiting else None)
+
+
+def _people(project: Project, human: str | None) -> list[PeopleSaid]:
+    """Return people's answer checks, from a source of the project or from a file, which is not stored."""
+    if human is None or human in dict(answers.verdict_sources(project)):
+        return people_said(project, human)
+    file = sent_file(human)
+    if file is None:
+        known = [name for name, _ in answers.verdict_sources(project)]
+        raise unknown_name(
+            "unknown-source", "source or file", human, known, "To add results: exam import answer-verdicts FILE."
+        )
+    report = Report()
+    said = read_answer_verdicts(Source.of(file), report)
+    report.raise_if_refused("Correct the file.")
+    return said_in_file(project, [(one.query_id, one.answer, one.acceptable) for one in said])

@@ -1,29 +1,210 @@
-"""Commands of the audit: plan it, draw batches, assign them or export them as files, and end it."""
+"""Commands of the audit: plan it, draw batches, assign or export them, show its results, and end it."""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from .. import audit as room
 from ..audit import AIMS, Aim, Audit, Goal, find_audit
-from ..formats import SHEET_FORMS, SheetForm, Source
-from ..store import Project
+from ..bank import grade_command
+from ..formats import SHEET_FORMS, SheetForm, Source, read_small
+from ..measures.audit import VARIANCES, Rate, Variance
 from ..text import how_many
-from .audit_board import AuditName
-from .console import counted, deliver, warn_of_terms
-from .describing import MOST_DRAWS, Argument, Option
-from .opening import Opening
-from .options import Author
-from .output import Output, TextOutput
+from .console import deliver, warn_of_terms
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import MOST_DRAWS, Argument, Author, Opening, Option, Output, Project, TextOutput, operation
+
+AuditName = Annotated[str | None, Option("--audit", help="Audit (default: the newest open one).")]
+
+
+@operation("audit leaderboard", act="read the bank", reads=True)
+def board(
+    opening: Opening,
+    *,
+    name: AuditName = None,
+    variance: Annotated[
+        Variance, Option(help="pool: intervals for these queries; queries: for similar queries too.", choices=VARIANCES)
+    ] = "pool",
+    file: Annotated[
+        Path | None,
+        Option("--from", help="Use the audit file of a bundle instead of a project.", file="read", metavar="FILE"),
+    ] = None,
+) -> Output:
+    """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
+    if file is not None:
+        facts = room.read_facts(read_small(file), str(file))
+        found, reached = room.board_of(facts, variance), room.outcome_of(facts, room.board_of(facts))
+    else:
+        with opening() as project:
+            audit = find_audit(project, name)
+            found, reached = room.audit_board(project, audit, variance), room.outcome(project, audit)
+    output = Output(found.as_dict()).table(
+        ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
+        [
+            (
+                s.rank,
+                s.run,
+                s.audited,
+                s.low,
+                s.high,
+                s.machine,
+                s.machine_rank,
+                s.bias,
+                s.bias_low,
+                s.bias_high,
+                s.order,
+            )
+            for s in found.systems
+        ],
+    )
+    output.note(reached.says, reached.conclusion, found.says)
+    output.note(f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)." * (reached.pairs > 0))
+    if found.labels is not None:
+        rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
+        output.note("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
+    if found.correlation is not None and found.kendall is not None:
+        output.note(
+            f"Grader's leaderboard against the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
+            f" Kendall's tau from {found.kendall[0]:z.2f} to {found.kendall[1]:z.2f}."
+        )
+    groups = (f"Not separated: {', '.join(group)}." for group in found.groups)
+    return output.note(*groups, found.favour.says if found.favour else None)
+
+
+@operation("audit curve", act="read the bank", reads=True)
+def curve(
+    project: Project,
+    *,
+    name: AuditName = None,
+) -> Output:
+    """Estimate how many judgments the goal needs, and the width of the intervals."""
+    found = room.forecast(project, find_audit(project, name))
+    output = Output(found.as_dict()).table(
+        ("judgments", "width", "without grader", "uniform, without grader"),
+        [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
+    )
+    return output.note(None if found.width is None else f"Current median width: {found.width:.4f}.", found.says)
+
+
+@operation("audit graders", act="read the bank", reads=True)
+def choose_grader(
+    project: Project,
+    *,
+    name: AuditName = None,
+) -> Output:
+    """Compare all graders by the judgments of one audit, and choose one.
+
+    The correlation is that of a grader's leaderboard with the audited leaderboard.
+    """
+    found = room.choose_grader(project, find_audit(project, name))
+    output = Output(found.as_dict()).table(
+        ("grader", "labelled", "correlation", "behind the chosen", "low", "high", "not separated"),
+        [
+            (one.grader, one.labelled, one.correlation, one.behind, one.low, one.high, "yes" if one.kept else "no")
+            for one in found.graders
+        ],
+    )
+    return output.note(found.says)
+
+
+@operation("audit calibrate", act="read the bank", reads=lambda given: given["accept"] is None)
+def calibrate(
+    project: Project,
+    *,
+    name: AuditName = None,
+    accept: Annotated[
+        str | None, Option(help="Save the embedding grader with the new cut points under this name.", metavar="NAME")
+    ] = None,
+    author: Author,
+) -> Output:
+    """Compare labels with judgments, and propose a min rating and cut points.
+
+    Without --accept, nothing changes.
+    """
+    audit = find_audit(project, name)
+    output = _calibration_output(room.calibration(project, audit))
+    if accept is not None:
+        room.accept_cut_points(project, audit, accept, author)
+        output.note(f"Saved '{accept}'. Next: {grade_command(accept)}")
+    return output
+
+
+def _calibration_output(found: room.Calibration) -> Output:
+    output = Output(asdict(found))
+    values = sorted({value for one in found.meanings for value in one.chances})
+    output.table(
+        ("label", "passages", "judged", "mean judgment", *(f"judged {value}" for value in values)),
+        [
+            (one.label, one.passages, one.judged, one.mean)
+            + tuple(_rate(one.chances[value]) if value in one.chances else None for value in values)
+            for one in found.meanings
+        ],
+    )
+    output.table(
+        ("min rating", "precision", "recall", "accuracy", "kappa"),
+        [
+            (one.rating,) + tuple(map(_rate, (one.quality.precision, one.quality.recall, one.quality.accuracy,
+                                              one.quality.kappa)))
+            for one in found.min_ratings
+        ],
+    )  # fmt: skip
+    if found.balanced is not None and found.balanced != found.min_rating:
+        output.note(f"Precision and recall are closest at --min-rating {found.balanced} (now {found.min_rating}).")
+    if found.new_cuts:
+        proposed = f"Proposed cut points: {_cuts(found.new_cuts)} (now {_cuts(found.cuts)})."
+        output.note(f"{proposed} Save them with --accept NAME.")
+    elif found.why_no_cuts:
+        output.note(f"No cut points proposed: {found.why_no_cuts}")
+    return output
+
+
+def _cuts(cuts: tuple[float, ...]) -> str:
+    return ", ".join(f"{cut:.4f}" for cut in cuts)
+
+
+def _rate(share: Rate) -> str | None:
+    return None if share.value is None else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
+
+
+@operation("audit methods", act="read the bank", reads=True)
+def methods(
+    project: Project,
+    *,
+    name: AuditName = None,
+) -> Output:
+    """Show a paragraph about the audit for the methods section of a paper."""
+    paragraph = room.methods(project, find_audit(project, name))
+    return Output({"methods": paragraph}).line(paragraph)
+
+
+@operation("audit roles", act="read the bank", reads=True)
+def roles(
+    project: Project,
+    *,
+    policy: PolicyOptions,
+) -> Output:
+    """List the models of questions, grader and systems, with warnings about overlap."""
+    found = room.circularity(project, policy)
+    output = Output(
+        {
+            "questions": vars(found.questions),
+            "grader": vars(found.grader),
+            "runs": [vars(run) for run in found.runs],
+            "kin": found.kin,
+            "warnings": found.warnings,
+        }
+    )
+    output.line(found.says)
+    output.table(("run", "made with"), [(run.name, run.says) for run in found.runs])
+    return output.note(*(f"warning: {warning}" for warning in found.warnings))
 
 
 @operation("audit design", act="plan audits")
 def design(
-    opening: Opening,
+    project: Project,
     *,
     name: Annotated[str, Argument()],
     measure: Annotated[str, Option(help="P@k, RBP(p=0.8)@k, or DCG@k for 'mean judgment@k (DCG weights)'.")] = "DCG@10",
@@ -61,21 +242,19 @@ def design(
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = Goal(aim, first, second, half_width, budget)
-    with opening() as project:
-        made = room.design(
-            project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
-            batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
-        )  # fmt: skip
-        found = room.texts(project, made)
+    made = room.design(
+        project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
+        batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
+    )  # fmt: skip
+    found = room.texts(project, made)
     output = Output({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text}).note(
-        f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {counted(len(made.runs), 'system')},"
-        f" {how_many(len(made.queries), 'queries')}, {counted(found.passages, 'passage')}, seed {made.seed}."
+        f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {how_many(len(made.runs), 'systems')},"
+        f" {how_many(len(made.queries), 'queries')}, {how_many(found.passages, 'passages')}, seed {made.seed}."
     )
-    if found.without_text:
-        output.note(
-            f"warning: no text for {counted(found.without_text, 'passage')}. Import it: exam import passages FILE"
-        )
-    return output.note(f"Next: exam audit draw --audit {shlex.quote(made.name)}")
+    lacking = f"warning: no text for {how_many(found.without_text, 'passages')}. Import it: exam import passages FILE"
+    return output.note(
+        lacking if found.without_text else None, f"Next: exam audit draw --audit {shlex.quote(made.name)}"
+    )
 
 
 @operation("audit list", act="read the bank", reads=True)
@@ -115,7 +294,7 @@ def draw(
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
     batch = room.draw(project, find_audit(project, name), author, size, twice)
     return Output({"batch": batch.as_dict()}).note(
-        f"Batch {batch.number}: {counted(batch.drawn, 'passage')} drawn of {batch.frame - batch.known:,}."
+        f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of {batch.frame - batch.known:,}."
         f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}.",
         "Judge them on the Audit screen, or export them: exam audit export -o FILE",
     )
@@ -156,7 +335,7 @@ def status(
 
 @operation("audit export", act="plan audits")
 def export(
-    opening: Opening,
+    project: Project,
     *,
     name: AuditName = None,
     output: Annotated[str, Option("-o", "--output", help="Output file; - for standard output.", file="write")],
@@ -167,19 +346,18 @@ def export(
     most: Annotated[int | None, Option(help="Approximate number of passages; queries stay whole.", least=1)] = None,
 ) -> str | TextOutput:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
-    with opening() as project:
-        warn_of_terms(project)
-        sheet = room.sheet(
-            project,
-            find_audit(project, name),
-            form,
-            assessor,
-            most,
-            lambda text: deliver({output: text.encode()}),
-        )
+    warn_of_terms(project)
+    sheet = room.sheet(
+        project,
+        find_audit(project, name),
+        form,
+        assessor,
+        most,
+        lambda text: deliver({output: text.encode()}),
+    )
     if output == "-":
         return TextOutput().text(sheet.text)
-    return f"Wrote {output}: {counted(sheet.passages, 'passage')} of {how_many(sheet.queries, 'queries')}."
+    return f"Wrote {output}: {how_many(sheet.passages, 'passages')} of {how_many(sheet.queries, 'queries')}."
 
 
 @operation("audit import", act="plan audits")

@@ -1,35 +1,35 @@
-"""Commands about the question bank."""
+"""Commands about the question bank and its drafts: changes that are not saved yet."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from .. import bank as banks, review, study
 from ..bank import (
+    authors,
     check_version,
+    conflicts,
     difference,
+    draft_notes,
     editing,
     in_their_words,
     latest_version,
     merged,
     new_question,
     save_drafts,
+    take_back,
     word_difference,
 )
 from ..errors import InputError, Report, unknown_name
-from ..store import Project
 from ..text import how_many
 from ..types import KINDS, Question
-from .describing import Argument, Option
-from .opening import Opening
-from .options import Author
-from .output import Output
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import Argument, Author, Option, Output, Project, checked_note, exactly_one, operation
 
-Note = Annotated[str, Option(help="What changed and why; stored with the version.")]
+Note = Annotated[str, Option(help="What changed and why; stored with the version.", parse=checked_note)]
 
 
 @operation("bank list", act="read the bank", reads=True)
@@ -56,8 +56,9 @@ def list_(
 
 
 @operation("bank edit", act="edit questions")
+@exactly_one("no-question-named", "Name a question, or use --add QUERY.", question_id="a question id", query="--add")
 def edit(
-    opening: Opening,
+    project: Project,
     *,
     question_id: Annotated[str | None, Argument()] = None,
     query: Annotated[str | None, Option("--add", help="Add a new question to this query.", metavar="QUERY")] = None,
@@ -73,25 +74,21 @@ def edit(
     author: Author,
 ) -> Output:
     """Edit or add one question, and save the bank as a new version."""
-    if (question_id is None) == (query is None):
-        said = "No question was named." if query is None else "A question id and --add cannot be combined."
-        raise InputError("no-question-named", said, "Name a question, or use --add QUERY.")
-    with opening() as project:
-        before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
-        given = {
-            "text": text,
-            "weight": weight,
-            "kind": kind,
-            "subtopic_id": subtopic_id,
-            "answer_key": answer_key,
-            "active": active,
-        }
-        fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        # Empty text clears the subtopic and the answer key. An empty wording is refused.
-        fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
-        after = replace(before, **fields)  # type: ignore[arg-type]
-        version = banks.save(project, [after], _written(note), author)
-        return _saved(version, latest_version(project), question=after.question_id)
+    before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
+    given = {
+        "text": text,
+        "weight": weight,
+        "kind": kind,
+        "subtopic_id": subtopic_id,
+        "answer_key": answer_key,
+        "active": active,
+    }
+    fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+    # Empty text clears the subtopic and the answer key. An empty wording is refused.
+    fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
+    after = replace(before, **fields)  # type: ignore[arg-type]
+    version = banks.save(project, [after], note, author)
+    return _saved(version, latest_version(project), question=after.question_id)
 
 
 @operation("bank repair", act="grade")
@@ -176,7 +173,7 @@ def split(
     The new questions share the weight equally. The old question is retired.
     """
     changed = editing.split(_find(banks.questions(project), question_id), texts)
-    version = banks.save(project, changed, _written(note), author)
+    version = banks.save(project, changed, note, author)
     output = _saved(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
     return output.note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
@@ -193,7 +190,7 @@ def merge(
     """Replace several questions of a query by one, and save the bank as a new version."""
     known = banks.questions(project)
     changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
-    version = banks.save(project, changed, _written(note), author)
+    version = banks.save(project, changed, note, author)
     return _saved(version, latest_version(project), question=changed[0].question_id)
 
 
@@ -204,12 +201,6 @@ def _find(questions: list[Question], question_id: str) -> Question:
     raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
 
 
-def _written(note: str) -> str:
-    if not note.strip():
-        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
-    return note
-
-
 def _saved(version: int | None, newest: int, **more: object) -> Output:
     return Output({"version": newest, "saved": version is not None, **more}).note(
         f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}."
@@ -218,7 +209,7 @@ def _saved(version: int | None, newest: int, **more: object) -> Output:
 
 @operation("bank save", act="save the bank")
 def save(
-    opening: Opening,
+    project: Project,
     *,
     file: Annotated[Path | None, Argument(file="read")] = None,
     note: Note,
@@ -230,19 +221,15 @@ def save(
     bank of existing grades, use exam import bank FILE. Without FILE, the changes of exam bank drafts are saved.
     """
     if file is None:
-        with opening() as project:
-            version = save_drafts(project, author, _written(note))
-            return _saved(version, latest_version(project))
+        return _saved(save_drafts(project, author, note), latest_version(project))
     report = Report()
     # Imported here, because no other command of the bank reads a file.
     from ..formats import Source, read_bank
 
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
-    with opening() as project:
-        questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
-        version = banks.save(project, questions, _written(note), author)
-        return _saved(version, latest_version(project))
+    questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
+    return _saved(banks.save(project, questions, note, author), latest_version(project))
 
 
 @operation("bank diff", act="read the bank", reads=True)
@@ -257,8 +244,8 @@ def diff(
     changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
     added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
     output = Output({"added": added, "changed": changed, "removed": removed})
-    for sign, questions in (("+", found.added), ("-", found.removed)):
-        for question in questions:
+    for sign, part in (("+", found.added), ("-", found.removed)):
+        for question in part:
             output.line(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
     for old, new in found.changed:
         output.line(f"~ {new.question_id}: {_marked(old, new)}")
@@ -290,5 +277,70 @@ def restore(
     """Restore an earlier version, or some of its questions, as a new version."""
     for question_id in questions:
         _find(banks.questions(project), question_id)
-    saved = banks.restore(project, version, _written(note), author, questions or None)
+    saved = banks.restore(project, version, note, author, questions or None)
     return _saved(saved, latest_version(project))
+
+
+@operation("bank drafts", act="read the bank", reads=True)
+def list_drafts(
+    project: Project,
+    *,
+    who: Annotated[str | None, Option(help="Only changes by this person.", metavar="NAME")] = None,
+) -> Output:
+    """List unsaved changes. Save them with exam bank save --author NAME."""
+    saved = {question.question_id: question for question in banks.questions(project)}
+    found = [
+        (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+        for author in authors(project)
+        if who in (None, author)
+        for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
+        for question_id, draft in banks.drafts(project, author).items()
+    ]
+    records = [
+        {"author": by, "question": asdict(question), "done": done, "conflict": crossed}
+        for by, question, done, crossed in found
+    ]
+    return Output({"drafts": records}).table(
+        ("author", "question", "change", "conflict", "text"),
+        [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in found],
+    )
+
+
+@operation("bank discard", act="edit questions")
+@exactly_one("option-missing", "Name questions, or use --all.", question_ids="QUESTION", everything="--all")
+def discard(
+    project: Project,
+    *,
+    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")] = (),
+    everything: Annotated[bool, Option("--all", help="Discard all unsaved changes of this person.")] = False,
+    author: Author,
+) -> str:
+    """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
+    mine = banks.drafts(project, author)
+    _check(question_ids, mine, f"{author} has no unsaved changes to")
+    take_back(project, author, question_ids or None)
+    return f"Discarded {how_many(len(question_ids) or len(mine), 'changes')} of {author}."
+
+
+@operation("bank resolve", act="edit questions")
+def settle(
+    project: Project,
+    *,
+    question_ids: Annotated[tuple[str, ...], Argument(metavar="QUESTION...")],
+    keep: Annotated[
+        Literal["mine", "theirs"],
+        Option(help="mine: your unsaved wording; theirs: the saved wording.", choices=["mine", "theirs"]),
+    ],
+    author: Author,
+) -> str:
+    """Resolve conflicts with wordings that another person saved."""
+    crossed = [one.mine.question_id for one in conflicts(project, author)]
+    _check(question_ids, crossed, f"{author} has no conflict in")
+    for question_id in question_ids:
+        banks.settle(project, author, question_id, keep)
+    return f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining changes: exam bank save"
+
+
+def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
+    if unknown := [question_id for question_id in question_ids if question_id not in known]:
+        raise InputError("unknown-draft", f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")

@@ -1,4 +1,4 @@
-"""Printing, files and stopping of operations, at a shell and in a server.
+"""Printing, progress, files and stopping of operations, at a shell and in a server.
 
 At a shell an operation prints to the process and works on its files. In a server each request has a `Guest`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import logging
 import re
 import sys
 import threading
@@ -20,10 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..atomic_files import written
-from ..errors import InputError
-from ..text import with_escapes
+from ..errors import GradingError, InputError
+from ..text import how_many, with_escapes
 
 if TYPE_CHECKING:
+    from ..grading import PriceTag
+    from ..jobs import Progress
     from ..store import Project
 
 Stream = Literal["output", "error"]
@@ -259,11 +262,113 @@ def _cell(value: Any) -> str:
     return f"{value:z.4f}" if isinstance(value, float) else with_escapes(str(value))
 
 
-def counted(number: int, thing: str) -> str:
-    """Return a number with its noun, as "1 pair" or "1,204 pairs"."""
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
 def is_terminal() -> bool:
     """Return whether a person sees stderr."""
     return host.terminal if (host := guest()) is not None else sys.stderr.isatty()
+
+
+FIRST_WAIT = 10.0
+"""Seconds from the start to the first line without a terminal."""
+GROWTH = 1.3
+"""Growth of the wait from line to line: about 16 lines in an hour, 30 in a day."""
+
+
+class ProgressLines:
+    """Receives progress at any rate, and prints it on stderr at a useful rate.
+
+    Args:
+        things: the unit of progress, as "pairs".
+        terminal: whether a person watches stderr.
+        clock: seconds that only ever grow.
+    """
+
+    def __init__(self, things: str, terminal: bool | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.things = things
+        self.terminal = is_terminal() if terminal is None else terminal
+        self.clock = clock
+        self.started = self.said = clock()
+        self.wait = FIRST_WAIT
+
+    def say(self, done: int, total: int, rate: float | None = None, over: bool = False) -> None:
+        """Print the progress of the work, if it is time to.
+
+        Args:
+            done, total: numbers of things.
+            rate: things per second; None means computed from the clock.
+            over: whether the work has ended, so that no time is left.
+        """
+        if (host := guest()) is not None:
+            host.check_stopped()
+        now = self.clock()
+        if self.terminal:
+            write(f"\r{self._line(done, total, rate, now, over):<78}" + "\n" * over, "error")
+        elif not over and now - self.said >= self.wait:
+            self.said, self.wait = now, self.wait * GROWTH
+            tell(f"exam: {self._line(done, total, rate, now, over)}")
+
+    def show(self, progress: Progress) -> None:
+        """Print the progress of a job, if it is time to."""
+        self.say(progress.done, progress.total, progress.rate, progress.over)
+
+    def count(self, done: int, total: int) -> None:
+        """Print progress as `say` does, for work that ends as soon as its last thing is done."""
+        self.say(done, total, over=done == total)
+
+    def _line(self, done: int, total: int, rate: float | None, now: float, over: bool) -> str:
+        if rate is None:
+            rate = done / (now - self.started) if now > self.started else 0.0
+        line = f"{done:,} of {total:,} {self.things}"
+        if not rate:
+            return line
+        speed = f"{rate:,.0f} per second" if rate >= 1 else f"{60 * rate:,.1f} per minute"
+        return f"{line}, {speed}" + ("" if over else f", {_duration((total - done) / rate)} left")
+
+
+def _duration(seconds: float) -> str:
+    """Return a length of time in its two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def watch(things: str) -> Callable[[str, Progress], None]:
+    """Return a function that prints the progress of a named job."""
+    lines = ProgressLines(things)
+    return lambda name, progress: lines.show(progress)
+
+
+def price_words(tag: PriceTag, batch: bool = False) -> str:
+    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
+    if not tag.calls:
+        return ""
+    money = tag.batch_cost if batch else tag.cost
+    cost = "" if money is None else f", cost {money:,.2f}"
+    if not batch and tag.batch_cost is not None:
+        cost += f" ({tag.batch_cost:,.2f} with --batch)"
+    about = "" if tag.counted else "about "
+    cached = f" ({tag.cached_tokens:,} cached)" if tag.cached_tokens else ""
+    thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
+    return (
+        f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
+        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
+    )
+
+
+def check_ended(final: Progress, things: str) -> None:
+    """Refuse to go on after a job that failed or was cancelled.
+
+    Raises:
+        GradingError: it did; the hint counts the saved things.
+    """
+    if final.state in ("failed", "cancelled"):
+        raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, things)}.")
+
+
+def tell_of_calls() -> Callable[[str], None]:
+    """Return a function that prints a job's notes on its calls; at a shell the log, which repeats them, is silenced."""
+    if guest() is None:
+        logging.getLogger("exam.grading").addHandler(logging.NullHandler())
+    return lambda line: tell(f"exam: {line}")

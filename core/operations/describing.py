@@ -34,7 +34,7 @@ class Option:
         least, most: bounds of a number.
         parse: makes the value from a checked one; raises InputError.
         default: makes the default when the operation is run, if it depends on who runs it.
-        kept: returns the default that an open project stores.
+        kept: returns the default that a project stores, if the registry opens one for the operation.
         variable: environment variable with the default.
         file: whether the value names a file, and how the operation uses it.
         exists: whether it has to be an existing file, not a folder.

@@ -1,4 +1,4 @@
-"""The export command, for each kind of file."""
+"""Commands that export files, figures and reports, and list publications."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from ..exchange import (
     manifest_json,
     nugget_docs_zip,
     nugget_grades_jsonl,
+    publications as published,
     publish,
     qrels,
     queries_jsonl,
@@ -37,14 +38,13 @@ from ..exchange import (
     runs_zip,
 )
 from ..formats import BOARD_FORMS, FORMS, read_small
-from ..labels import Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
-from ..records import refuse_sealed
-from ..store import Project, current_author, log
-from .console import at_a_shell, beside, counted, deliver, tell, warn_of_terms, write_bytes
-from .describing import Argument, Option
-from .opening import Opening
+from ..labels import DEFAULT_MEASURE, Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
+from ..records import official_sources, refuse_sealed
+from ..store import log
+from ..text import how_many
+from .console import at_a_shell, beside, deliver, tell, warn_of_terms, write_bytes
 from .policy import PolicyOptions
-from .registry import operation
+from .registry import Argument, Option, Output, Project, current_author, operation
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,13 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
     if what in _DELIVERED:
         if what != "leaderboard" or asked.form is None:
             asked.deliver(content)
-        with project.transaction() as cursor:
-            log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
+        _record(project, what, asked.output)
     return content
+
+
+def _record(project: Project, what: str, output: str, **details: str) -> None:
+    with project.transaction() as cursor:
+        log(cursor, current_author(), f"export {what}", file=Path(output).name, **details)
 
 
 def export_folder(project: Project, what: str, asked: Asked) -> None:
@@ -139,8 +143,7 @@ def _qrels(project: Project, asked: Asked) -> bytes:
         return publication.qrels_bytes
     content = qrels(project, asked.policy, asked.source, asked.binary).encode()
     asked.deliver(content)
-    with project.transaction() as cursor:
-        log(cursor, author, "export qrels", file=Path(asked.output).name, source=asked.source)
+    _record(project, "qrels", asked.output, source=asked.source)
     return content
 
 
@@ -150,39 +153,36 @@ def _manifest(file: Path) -> Manifest:
 
 def _check(project: Project, asked: Asked) -> None:
     """Warn if the labels are incomplete, or refuse if they have to be complete."""
-    state = readiness(project, basis(project, asked.policy))
+    base = basis(project, asked.policy)
+    state = readiness(project, base)
     if passages := state.speaking_passages:
         tell(
-            f"note: {counted(passages, 'pooled passage')} with text that addresses the grader: exam passages --speaking"
+            f"note: {how_many(passages, 'pooled passages')} with text that addresses the grader:"
+            " exam passages --speaking"
         )
     if state.complete:
         return
-    gaps = []
-    if state.ungraded or state.failed:
-        gaps.append(f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed")
-    if state.ungraded:
-        gaps.append(queries_with_ungraded(progress(project, basis(project, asked.policy)).ungraded_of))
-    others = (
-        (state.without_text, "pair", " without passage text"),
-        (state.stale_overrides, "stale override", ""),
-        (state.partial_labels, "partial label", ""),
-        (state.unlabelled_passages, "passage", " without a label"),
+    ungraded, missing = progress(project, base).ungraded_of, state.ungraded + state.failed
+    lacks = (
+        (missing, f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed"),
+        (state.ungraded, queries_with_ungraded(ungraded)),
+        (state.without_text, f"{how_many(state.without_text, 'pairs')} without passage text"),
+        (state.stale_overrides, how_many(state.stale_overrides, "stale overrides")),
+        (state.partial_labels, how_many(state.partial_labels, "partial labels")),
+        (state.unlabelled_passages, f"{how_many(state.unlabelled_passages, 'passages')} without a label"),
     )
-    gaps += [f"{counted(number, thing)}{lack}" for number, thing, lack in others if number]
-    counts = "; ".join(gaps)
-    spec = basis(project, asked.policy).grader.spec
-    todo = []
-    if state.ungraded or state.failed:
-        todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
-    if state.stale_overrides:
-        todo.append("Confirm or withdraw stale overrides: exam overrides list --stale")
-    if state.without_text:
-        todo.append("Import passage texts: exam import passages FILE")
+    counts = "; ".join(lack for number, lack in lacks if number)
+    retry = ["--retry-failed"] if state.failed else []
+    fixes = (
+        (missing, how_to_grade(project, base.grader.spec, *retry)),
+        (state.stale_overrides, "Confirm or withdraw stale overrides: exam overrides list --stale"),
+        (state.without_text, "Import passage texts: exam import passages FILE"),
+    )
+    steps = [fix for number, fix in fixes if number]
     if asked.require_complete:
-        raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(todo))
-    tell(f"warning: incomplete labels: {counts}.")
-    for step in todo:
-        tell(step)
+        raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(steps))
+    for text in (f"warning: incomplete labels: {counts}.", *steps):
+        tell(text)
 
 
 def _bundle(project: Project, asked: Asked) -> bytes:
@@ -262,7 +262,7 @@ EXPORTS = (*_CONTENTS, *FOLDERS)
 
 @operation("export", act="download")
 def export(
-    opening: Opening,
+    project: Project,
     given: frozenset[str],
     *,
     what: Annotated[str, Argument(choices=EXPORTS)],
@@ -337,14 +337,13 @@ def export(
     if manifest is not None:
         _check_alone(given)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
-    with opening() as project:
-        if what in ("graded", "project"):
-            warn_of_terms(project)
-        if what in FOLDERS:
-            export_folder(project, what, asked)
-            content = b""
-        else:
-            content = export_file(project, what, asked)
+    if what in ("graded", "project"):
+        warn_of_terms(project)
+    if what in FOLDERS:
+        export_folder(project, what, asked)
+        content = b""
+    else:
+        content = export_file(project, what, asked)
     if output == "-":
         write_bytes(content)
         return None
@@ -360,3 +359,133 @@ def _check_alone(given: frozenset[str]) -> None:
             f"--manifest cannot be combined with {names}.",
             "Remove these options.",
         )
+
+
+FIGURES = (
+    "leaderboard",
+    "leaderboards",
+    "scatter",
+    "slope",
+    "significance",
+    "queries",
+    "coverage",
+    "examinees",
+    "topics",
+    "characteristic-curves",
+    "item-information",
+    "information",
+    "shortening",
+    "audit",
+)
+"""The keys of `project_report.FIGURES`, because the help must not load Altair."""
+ENDINGS = (".pdf", ".svg", ".png", ".json")
+
+
+@operation("export figure", act="download")
+def figure(
+    project: Project,
+    *,
+    name: Annotated[str, Argument(choices=FIGURES, metavar="FIGURE")],
+    output: Annotated[
+        str, Option("-o", "--output", help=f"Output file; its ending is {', '.join(ENDINGS)}.", file="write")
+    ],
+    measures: Annotated[
+        tuple[str, ...], Option("--measure", help="leaderboards: may be repeated. Default: nDCG@10.")
+    ] = (),
+    source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
+    against: Annotated[str, Option(help="Official leaderboard: judgments, or a source's name.")] = "judgments",
+    runs: Annotated[
+        tuple[str, ...], Option("--run", help="System of queries or coverage; may be repeated. Default: the best.")
+    ] = (),
+    exam: Annotated[str | None, Option(help="Only items of this query.", metavar="QUERY")] = None,
+    by: Annotated[
+        str | None, Option(help="Categories of information.", choices=("bloom", "question type", "topic"))
+    ] = None,
+    audit: Annotated[str | None, Option(help="Name of the audit. Default: the newest that has not ended.")] = None,
+    width: Annotated[int, Option(help="Width of the plot in pixels; 96 are an inch.", least=100, most=2000)] = 480,
+    policy: PolicyOptions,
+) -> str:
+    """Export a figure for a paper or a slide.
+
+    \b
+    leaderboard            scores with one standard error; lines join systems that are not separated
+    leaderboards           leaderboards of several measures and the official one, on one scale
+    scatter                systems on the leaderboard and on the official one
+    slope                  order of the systems on both
+    significance           every two systems: separated or not
+    queries                scores of two systems by query
+    coverage               coverage by number of passages read
+    examinees              accuracy of the examinees of an exam
+    topics                 accuracy by topic
+    characteristic-curves  probability of a right answer by ability, for each item
+    item-information       information by ability, for each item
+    information            mean information by ability, for all items and by category
+    shortening             mean information of shortened exams
+    audit                  precision by number of judgments
+
+    PNG files have 300 dots per inch. JSON files are Vega-Lite.
+    """
+    ending = Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise InputError("unknown-ending", f"Unknown kind of file '{output}'.", f"Endings: {', '.join(ENDINGS)}")
+    # Imported here, because Altair loads slowly.
+    from ..charts import for_print, picture
+    from .project_report import FigureRequest, draw_figure
+
+    wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
+    deliver({output: picture(for_print(draw_figure(project, name, wanted), width), ending)})
+    _record(project, f"figure {name}", output)
+    return f"Wrote {output}."
+
+
+@operation("export report", act="download")
+def report(
+    project: Project,
+    *,
+    output: Annotated[str, Option("-o", "--output", help="Output file (.html).", file="write")],
+    measure: Annotated[str, Option(help="Measure of the leaderboard.")] = DEFAULT_MEASURE,
+    against: Annotated[
+        str | None, Option(help="Official leaderboard: judgments, a source's name, or none. Default: the first one.")
+    ] = None,
+    questions: Annotated[bool, Option(help="Also list the questions of every query.")] = False,
+    policy: PolicyOptions,
+) -> str:
+    """Export a report as one HTML file, which opens without a network.
+
+    It has the leaderboard, its agreement with the official leaderboard and with judgments, the audit, the methods and
+    figures. It contains no script.
+    """
+    # Imported here, because Altair loads slowly.
+    from .project_report import ReportRequest, make_report
+
+    official = against or next(iter(official_sources(project)), None)
+    wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
+    deliver({output: make_report(project, wanted).encode()})
+    _record(project, "report", output)
+    return f"Wrote {output}."
+
+
+@operation("publications", act="read the bank", reads=True)
+def publications(
+    project: Project,
+) -> Output:
+    """List the publications, newest first.
+
+    With --json, print their manifests, from which you can reproduce them.
+    """
+    found = published(project)
+    return Output({"publications": found}).table(
+        ("publication", "published at", "by", "grader", "bank", "lines", "note"),
+        [
+            (
+                str(m["publication"]),
+                m["published_at"],
+                m["published_by"],
+                m["grader"]["name"],
+                m["bank"]["version"],
+                m["qrels"]["lines"],
+                m["note"],
+            )
+            for m in found
+        ],
+    )

@@ -1,45 +1,59 @@
-"""Commands that plan and run grading jobs."""
+"""Commands that plan and run grading jobs, also as batches, and list jobs and failed pairs."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from ..bank import check_version, find_grader, remember_settings
+from ..bank import check_version, find_grader, how_to_grade, remember_settings
 from ..errors import GradingError, InputError
 from ..formats import Source
 from ..graders import grade_plan as grade_on_ray, holds_grades
 from ..grading import (
-    PriceTag,
     Request,
     Scope,
+    Standing,
+    Which,
+    call_batches,
+    cancel,
+    doubtful_pairs,
+    follow,
     judged_sample,
     left_out,
     make_control,
     make_plan,
+    outcome,
     price_tag,
+    reasons,
     run_job,
+    send,
     start_job,
+    step,
     take_in,
     take_in_grades,
+    waiting_jobs,
     write_missing,
 )
-from ..jobs import BackgroundJob, Progress
-from ..records import find_source
-from ..store import Project, current_author
+from ..jobs import BackgroundJob, Progress, jobs, jobs as recorded_jobs
+from ..records import JOB_SUBJECTS, Job, JobKind, find_source
+from ..text import how_many
 from ..types import GraderSpec
-from .batch import grade_in_batches
-from .console import Guest, at_a_shell, close_unfinished, counted, guest, tell, warn_of_terms
-from .describing import Argument, Gathered, Option
-from .grader_options import GraderOptions
-from .opening import Opening
-from .output import Output
-from .patience import Patience
-from .progress import ProgressLines, tell_of_calls
-from .registry import operation
+from .console import (
+    Guest,
+    ProgressLines,
+    check_ended,
+    close_unfinished,
+    guest,
+    pause,
+    price_words,
+    tell,
+    tell_of_calls,
+    warn_of_terms,
+)
+from .grader_options import GraderChoice, GraderOptions, Patience
+from .registry import Argument, Gathered, Opening, Option, Output, Project, at_most_one, current_author, operation
 
 LOOK_SECONDS = 0.2
 """Seconds between two checks of a job that runs in the server; a stop may take this long."""
@@ -78,7 +92,7 @@ Limit = Annotated[int | None, Option(help="Grade at most this many pairs.", leas
 
 @operation("plan", act="read the bank", reads=lambda given: given["examples"] is None and given["output"] is None)
 def plan(
-    opening: Opening,
+    project: Project,
     *,
     chosen: GraderOptions,
     scope: ScopeOptions,
@@ -105,29 +119,25 @@ def plan(
     """Plan a grading job: count the pairs already graded, failed and to grade."""
     if answers and output is None:
         raise InputError("option-missing", "--after needs an output file.", "Use -o FILE too.")
-    with opening() as project:
-        grader = chosen.make(project)
-        spec = grader.spec
-        version = check_version(project, bank_version)
-        _tell_unknown(project, spec, version, scope)
-        found = asdict(make_plan(project, spec, version, scope))
-        if output is not None:
-            warn_of_terms(project)
-            sources = [Source.of(str(path)) for path in answers]
-            written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
-            remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-            found |= asdict(written)
-    printed_plan = Output(found)
+    grader = chosen.make(project)
+    version, wrote = check_version(project, bank_version), None
+    _tell_unknown(project, grader.spec, version, scope)
+    found = asdict(make_plan(project, grader.spec, version, scope))
     if output is not None:
-        printed_plan.note(f"Wrote {counted(written.calls, 'row')} to {output}. To import the answers: exam ingest")
+        warn_of_terms(project)
+        sources = [Source.of(str(path)) for path in answers]
+        written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
+        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        found |= asdict(written)
+        wrote = f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest"
     counts = [(_PLANNED.get(what, what), count) for what, count in found.items() if what != "without_text"]
-    printed_plan.table(("pairs", "count"), counts)
-    if textless := found["without_text"]:
-        printed_plan.note(f"Not counted: {counted(textless, 'passage')} without text.")
-    return printed_plan
+    textless = found["without_text"]
+    lacking = f"Not counted: {how_many(textless, 'passages')} without text." if textless else None
+    return Output(found).note(wrote).table(("pairs", "count"), counts).note(lacking)
 
 
 @operation("grade", act="grade")
+@at_most_one(judged="--judged", batch="--batch")
 def grade(
     opening: Opening,
     *,
@@ -158,10 +168,6 @@ def grade(
         scope, bank_version, max_calls=max_calls, max_cost=max_cost, concurrency=concurrency, patience=patience,
         batch=batch, batch_size=batch_size,
     )  # fmt: skip
-    if batch and judged is not None:
-        raise InputError(
-            "options-exclude-each-other", "--judged cannot be combined with --batch.", "Remove one of them."
-        )
     if batch and not dry_run:
         return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:
@@ -177,12 +183,12 @@ def grade(
             planned = make_plan(project, grader.spec, version, scope)
             tag = price_tag(project, grader, version, scope)
             output = Output(asdict(planned) | {"price_tag": asdict(tag)})
-            return output.note(f"Planned: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
+            return output.note(f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}.")
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         host = guest()
         if host is None:
             control = make_control(project, grader, request, tell_of_calls())
-            final = run_job(project, grader, request, current_author(), _watch(), control)
+            final = run_job(project, grader, request, current_author(), ProgressLines("pairs").show, control)
         else:
             job = start_job(project, grader, request, current_author())
             if host.background:
@@ -191,21 +197,20 @@ def grade(
         of_citations = grader.spec.rates_citations
         shown = grader.spec if of_citations else find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
-    if final.state in ("failed", "cancelled"):
-        raise GradingError("job-failed", final.message, f"Saved: {counted(final.graded, 'grade')}.")
-    output = Output(_result(final) | {"grader": name, "boards_show": None if of_citations else shown.name}).note(
-        f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
+    check_ended(final, "grades")
+    result = {
+        "state": final.state, "graded": final.graded, "defaulted": final.defaulted, "failed": final.failed,
+        "seconds": round(final.seconds, 2), **asdict(final.usage), "grader": name,
+        "boards_show": None if of_citations else shown.name,
+    }  # fmt: skip
+    use = f"The default grader of leaderboards and labels is '{shown.name}'. To use this grader, add: --grader"
+    return Output(result).note(
+        f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in {final.seconds:.0f} s.",
         f"Default ratings, because the model gave no number: {final.defaulted:,}." if final.defaulted else None,
         final.message,
+        "To see the scores: exam support show" if of_citations else None,
+        None if shown.fingerprint in grader.spec.fingerprints else f"{use} {shlex.quote(name)}",
     )
-    if of_citations:
-        output.note("To see the scores: exam support show")
-    if shown.fingerprint not in grader.spec.fingerprints:
-        output.note(
-            f"The default grader of leaderboards and labels is '{shown.name}'."
-            f" To use this grader, add: --grader {shlex.quote(name)}"
-        )
-    return output
 
 
 @operation("ingest", act="import files")
@@ -252,7 +257,7 @@ def ingest(
         "Ignored answers, because the grader settings differ from the plan": taken.unmatched,
     }
     return Output(asdict(taken)).note(
-        f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed, {taken.known:,} were already graded.",
+        f"Graded {how_many(taken.graded, 'pairs')}, {taken.failed:,} failed, {taken.known:,} were already graded.",
         *(f"{what}: {number:,}." for what, number in further.items() if number),
         taken.remarks,
     )
@@ -274,15 +279,14 @@ def grade_plan(
     gpus: Annotated[float | None, Option(help="GPUs per worker (default: 1 if the cluster has GPUs).", least=0)] = None,
 ) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
-    at_a_shell()
     done = grade_on_ray(plan, output, address, workers, gpus, lambda line: tell(f"exam: {line}"))
     missing = done.rows - done.done
     failure = GradingError(
         "rows-without-grade",
-        f"Ungraded: {counted(missing, 'row')}, because their workers failed.",
+        f"Ungraded: {how_many(missing, 'rows')}, because their workers failed.",
         "Check the logs of Ray, and run the command again.",
     )
-    summary = f"{output}: {done.done:,} of {counted(done.rows, 'row')} graded, {done.done - done.before:,} new."
+    summary = f"{output}: {done.done:,} of {how_many(done.rows, 'rows')} graded, {done.done - done.before:,} new."
     return Output(asdict(done)).note(summary).failing(failure if missing else None)
 
 
@@ -295,49 +299,188 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
 
 def _follow(job: BackgroundJob, host: Guest) -> Progress:
     """Print the progress of a job that screens show too, until it has ended or the person stops it."""
-    watch, told, over = _watch(), 0, False
+    lines, told, over = ProgressLines("pairs"), 0, False
     while not over:
         over = job.wait(LOOK_SECONDS)
         try:
             host.check_stopped()
-            lines = list(job.log)
-            told, fresh = len(lines), lines[told:]
-            for line in fresh:
+            log = list(job.log)
+            for line in log[told:]:
                 tell(f"exam: {line}")
-            watch(job.progress)
+            told = len(log)
+            lines.show(job.progress)
         except KeyboardInterrupt as stopped:
             job.control.cancel(str(stopped))
     return job.progress
 
 
-def _result(final: Progress) -> dict[str, Any]:
-    return {
-        "state": final.state,
-        "graded": final.graded,
-        "defaulted": final.defaulted,
-        "failed": final.failed,
-        "seconds": round(final.seconds, 2),
-        **asdict(final.usage),
-    }
+def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, no_wait: bool) -> Output | str:
+    """Send the missing pairs as batches, and wait for them; between two checks other programs can use the project.
+
+    Args:
+        no_wait: whether to return as soon as they are sent.
+    """
+    with opening() as project:
+        close_unfinished(project)
+        grader = chosen.make(project)
+        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        keys = send(project, grader, request, current_author(), tell_of_calls())
+    return _follow_batches(opening, chosen, keys, "All pairs are graded or already sent.", not no_wait)
 
 
-def price_words(tag: PriceTag, batch: bool = False) -> str:
-    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
-    if not tag.calls:
-        return ""
-    money = tag.batch_cost if batch else tag.cost
-    cost = "" if money is None else f", cost {money:,.2f}"
-    if not batch and tag.batch_cost is not None:
-        cost += f" ({tag.batch_cost:,.2f} with --batch)"
-    about = "" if tag.counted else "about "
-    cached = f" ({tag.cached_tokens:,} cached)" if tag.cached_tokens else ""
-    thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
-    return (
-        f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
-        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
+@operation("batch status", act="read the bank", reads=True)
+def status(
+    project: Project,
+) -> Output:
+    """List the open batches with their state at the last check."""
+    waiting = jobs(project, "grading", state="waiting")
+    found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
+    return Output({"batches": [{"grader": job.name, **asdict(one)} for job, one in found]}).table(
+        ("job", "grader", "batch", "state", "calls", "done", "message"),
+        [
+            (
+                str(job.key),
+                job.name,
+                one.batch_id or "",
+                one.status,
+                one.calls,
+                one.done,
+                one.message,
+            )
+            for job, one in found
+        ],
     )
 
 
-def _watch() -> Callable[[Progress], None]:
-    lines = ProgressLines("pairs")
-    return lambda progress: lines.say(progress.done, progress.total, progress.rate, progress.over)
+@operation("batch fetch", act="grade")
+def fetch(
+    opening: Opening,
+    *,
+    chosen: GraderOptions,
+    wait: Annotated[bool, Option(help="Wait until all batches are finished.")] = False,
+) -> Output | str:
+    """Import the results of a grader's finished batches, and send follow-up calls."""
+    with opening() as project:
+        close_unfinished(project)
+        keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
+    return _follow_batches(opening, chosen, keys, "This grader has no open batches.", wait)
+
+
+@operation("batch cancel", act="grade")
+def cancel_all(
+    project: Project,
+    *,
+    chosen: GraderOptions,
+) -> str:
+    """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
+    close_unfinished(project)
+    now = cancel(project, chosen.make(project), current_author())
+    return f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. No batches are open."
+
+
+def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool) -> Output | str:
+    """Check the batches of jobs once, or until all are finished.
+
+    Args:
+        nothing: the result without jobs.
+    """
+    if not keys:
+        return nothing
+    said: set[str] = set()
+
+    def look() -> Standing:
+        with opening() as project:
+            now = step(project, replace(chosen).make(project), current_author())
+        if now.jobs and now.said not in said:
+            said.add(now.said)
+            tell(f"exam: {now.said}")
+        return now
+
+    if wait:
+        follow(look, lambda message: tell(f"exam: {message}"), pause)
+    elif (now := look()).jobs:
+        tell(_said(now))
+        return Output(asdict(now))
+    with opening() as project:
+        final = outcome(project, keys)
+    check_ended(final, "grades")
+    result = {"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)}
+    return Output(result).note(f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message)
+
+
+def _said(now: Standing) -> str:
+    return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"
+
+
+@operation("jobs", act="read the bank", reads=True)
+def list_jobs(
+    project: Project,
+    *,
+    limit: Annotated[int, Option(help="List the newest N jobs.", least=1, metavar="N")] = 20,
+    kind: Annotated[str, Option(help="Kind of job.", choices=list(JOB_SUBJECTS))] = "grading",
+) -> Output:
+    """List the jobs of a kind with their progress and result, newest first."""
+    found = recorded_jobs(project, cast(JobKind, kind))[:limit]
+    subject, planned, done = ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
+    return Output({"jobs": [_job_record(job) for job in found]}).table(
+        ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
+        [
+            (
+                str(job.key),
+                f"{job.started_at:%Y-%m-%d %H:%M}",
+                job.name,
+                job.state,
+                job.total,
+                job.done,
+                job.failed,
+                job.author,
+                job.message,
+            )
+            for job in found
+        ],
+    )
+
+
+def _job_record(job: Job) -> dict[str, Any]:
+    return {
+        "key": job.key, "grader": job.name, "asked": job.request, "state": job.state, "total": job.total,
+        "graded": job.done, "failed": job.failed, "message": job.message, "author": job.author,
+        "started_at": job.started_at, "ended_at": job.ended_at, "calls": job.calls, "cost": job.cost,
+        "input_tokens": job.input_tokens, "output_tokens": job.output_tokens, "cached_tokens": job.cached_tokens,
+        "thinking_tokens": job.thinking_tokens,
+    }  # fmt: skip
+
+
+@operation("failures", act="read the bank", reads=True)
+def failures(
+    project: Project,
+    *,
+    grader_name: Annotated[str | None, Option("--grader", help="Name of the grader; see exam graders list.")] = None,
+    bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
+    defaulted: Annotated[
+        bool, Option(help="List pairs graded by default instead, because the answer had no number.")
+    ] = False,
+    reason: Annotated[str | None, Option(help="Only pairs with this reason.")] = None,
+    limit: Annotated[int, Option(help="List at most N pairs.", least=1, metavar="N")] = 20,
+) -> Output:
+    """List the pairs that a grader failed to grade, with the reason and the model's answer."""
+    which: Which = "defaulted" if defaulted else "failed"
+    grader = find_grader(project, grader_name)
+    version = check_version(project, bank_version)
+    told = reasons(project, grader, which, version)
+    pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
+    again = how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
+    value = {"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]}
+    output = Output(value).table(("reason", "pairs"), told)
+    output.table(
+        ("query", "passage", "question", "answer"),
+        [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
+    )
+    return output.note(f"To retry these pairs: {again}") if told and not defaulted else output
+
+
+def _one_line(raw: str | None) -> str | None:
+    if raw is None:
+        return None
+    line = " ".join(raw.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"

@@ -1,18 +1,37 @@
-"""The options of a command that select a grader."""
+"""Options of commands that call models: the grader, its key, and the patience with an endpoint."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from ..bank import make_named, prompts, save_prompt, settings
 from ..errors import InputError
-from ..graders import APIS, BACK_ENDS, DTYPES, GRADERS, MOST_BEAMS, NORMALISATIONS, Grader, Prompt, with_examples
-from ..store import Project, current_author
+from ..graders import (
+    APIS,
+    BACK_ENDS,
+    DTYPES,
+    GRADERS,
+    MOST_BEAMS,
+    NORMALISATIONS,
+    Grader,
+    Prompt,
+    acting,
+    naming,
+    with_examples,
+)
+from ..jobs import LONGEST_PATIENCE, PATIENCE
 from .console import text_of
-from .describing import Gathered, Option
+from .registry import Gathered, Option, Project, current_author
+
+
+def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
+    """Allow the operation to use the key that the settings name, until the block ends."""
+    return acting(naming(settings.get("base_url"), settings.get("key_variable")))
 
 
 @dataclass
@@ -57,6 +76,21 @@ BaseUrl = Annotated[
 ]
 Api = Annotated[str | None, Option(help="Endpoint API: chat or plain completions.", choices=APIS)]
 Dtype = Annotated[str | None, Option(help="Number format of a local model.", choices=DTYPES)]
+
+MINUTE = 60.0
+
+Patience = Annotated[
+    float,
+    Option(
+        "--patience",
+        help="Minutes to wait for an unavailable endpoint. The endpoint can always request a pause of 1 minute.",
+        least=0,
+        most=LONGEST_PATIENCE / MINUTE,
+        default=lambda: PATIENCE / MINUTE,
+        parse=lambda minutes: MINUTE * minutes,
+    ),
+]
+"""Given in minutes; the operation receives seconds."""
 
 
 def _choice(

@@ -13,14 +13,9 @@ from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, tr
 from ..grading import pair_to_try
 from ..jobs import trial_control
 from ..measures import DRIFT_ALARM
-from ..store import Project, current_author
 from .console import text_of
-from .describing import Argument, Option
 from .grader_options import GraderOptions
-from .opening import Opening
-from .options import Author
-from .output import Output, TextOutput
-from .registry import operation
+from .registry import Argument, Author, Option, Output, Project, TextOutput, current_author, operation
 
 
 @operation("graders list", act="read the bank", reads=True)
@@ -32,10 +27,8 @@ def list_graders(
     Commands accept the name, the fingerprint, or another saved name of a grader.
     """
     found = list_of_graders(project)
-    output = Output({"graders": [asdict(one) for one in found]})
-    if not found:
-        output.note("No graders yet. To grade with the embedded default grader: exam grade")
-    return output.table(
+    nothing = None if found else "No graders yet. To grade with the embedded default grader: exam grade"
+    return Output({"graders": [asdict(one) for one in found]}).note(nothing).table(
         (
             "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
             "default",
@@ -251,14 +244,13 @@ def show_prompt(
 
 @operation("prompts add", act="organize")
 def save_prompt(
-    opening: Opening,
+    project: Project,
     *,
     file: Annotated[Path, Argument(file="read", exists=True)],
 ) -> str:
     """Save the prompt of a YAML FILE in the project."""
     prompt = read_prompt(text_of(file), file.name)
-    with opening() as project:
-        changed = bank.save_prompt(project, prompt, current_author())
+    changed = bank.save_prompt(project, prompt, current_author())
     return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
 
 

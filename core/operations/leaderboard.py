@@ -1,22 +1,46 @@
-"""Commands that show leaderboards and their agreement."""
+"""Commands that show leaderboards and their agreement, Nuggetizer's scores, and the support of citations."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
+from .. import labels
 from ..audit import notice
-from ..bank import find_grader, trust_notes
-from ..labels import DEFAULT_MEASURE, PERS, GradeFiles, Leaderboard, Per, compare, leaderboard_of_files, leaderboard_per
-from ..measures import Ties, correlate_by
+from ..bank import find_grader, graders, trust_notes
+from ..labels import (
+    DEFAULT_MEASURE,
+    PERS,
+    GradeFiles,
+    Leaderboard,
+    Per,
+    System,
+    citation_grader,
+    citations,
+    compare,
+    leaderboard_of_files,
+    leaderboard_per,
+    nugget_board,
+    response_support,
+    support_agreement,
+    support_board,
+)
+from ..measures import (
+    SUPPORT_PRECISION,
+    SUPPORT_RECALL,
+    SUPPORTED_COVER,
+    Ties,
+    cohen_kappa,
+    correlate_by,
+    parse_measure,
+    weighted_kappa,
+)
 from ..store import MEMORY, SPILL, Project
-from .console import at_a_shell
-from .describing import Option
-from .options import QueriesOption
-from .output import Output
-from .policy import PolicyOptions
-from .progress import ProgressLines
-from .registry import operation
+from ..text import one_line
+from .console import ProgressLines
+from .policy import PolicyOptions, QueriesOption
+from .registry import Argument, Author, Option, Output, operation
 
 WithUngraded = Annotated[bool, Option(help="Include queries with ungraded pairs in the mean.")]
 
@@ -68,8 +92,8 @@ def leaderboard(
             f"Reference with score 1: {board.reference.run}"
             + (f" ± {error:.4f}. Systems with * are within this error." if error is not None else ".")
         )
-    if (length := board.length_correlation()) is not None:
-        output.note(f"Spearman correlation of score and words: {length:z.2f}.")
+    length = board.length_correlation()
+    output.note(None if length is None else f"Spearman correlation of score and words: {length:z.2f}.")
     audited = notice(project, policy) if board.needed else ""
     trust = trust_notes(project, find_grader(project, policy.grader).spec) if board.needed else []
     return output.note(audited, *trust, _basis(board), board.says_ungraded)
@@ -103,7 +127,6 @@ def file_leaderboard(
 
     The files may be larger than memory.
     """
-    at_a_shell()
     found = leaderboard_of_files(
         GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
         ProgressLines("queries").count, with_ungraded,
@@ -169,3 +192,154 @@ def correlate(
         return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
     return output.table((*names, *further), [[*(getattr(result, name) for name in names), *further.values()]])
+
+
+@operation("nugget-scores", act="see boards", reads=True)
+def nugget_scores(project: Project, *, policy: PolicyOptions) -> Output:
+    """Show Nuggetizer's four scores of each run, from imported assignments.
+
+    Partly supported nuggets count half; strict scores count full support only. Vital nuggets have weight 1 or more.
+    """
+    rows = nugget_board(project, policy)
+    value = [{"run": row.run, "queries": row.queries, "nuggets": row.nuggets, **asdict(row.scores)} for row in rows]
+    header = ("run", "queries", "nuggets", "strict vital", "strict all", "vital", "all")
+    if not rows:
+        return Output({"runs": value}).note("No imported assignments yet.")
+    return Output({"runs": value}).table(header, [tuple(row.values()) for row in value])
+
+
+GraderName = Annotated[
+    str | None,
+    Option(
+        "--support-grader",
+        help="Grader of citations (default: a language model if one has graded, else embedding).",
+        metavar="NAME",
+    ),
+]
+MEASURES_OF = {"recall": SUPPORT_RECALL, "precision": SUPPORT_PRECISION, "coverage": SUPPORTED_COVER}
+PassageId = Annotated[str, Argument(metavar="PASSAGE")]
+Position = Annotated[int, Argument(metavar="SENTENCE", least=1)]
+CitedId = Annotated[str, Argument(metavar="CITED")]
+
+
+@operation("support show", act="see boards", reads=True)
+def show_support(
+    project: Project,
+    *,
+    support_grader: GraderName = None,
+    first: Annotated[bool, Option(help="Use only the first citation of each sentence, as in TREC RAG 2024.")] = False,
+    partial: Annotated[bool, Option(help="Count partial support in supported coverage.")] = False,
+    policy: PolicyOptions,
+) -> Output:
+    """Show the citation support of each run, and the agreement of the grader with assessors.
+
+    Recall is the mean over all sentences of the best weight among their citations. Precision is the mean weight of the
+    citations. Weights: none 0, partial 0.5, full 1. Supported coverage counts a question only if a sentence that
+    answers it has a supporting citation. It needs grades of sentences: exam grade --sentences. These are also measures
+    of exam leaderboard: Support-Recall, Support-Precision and Supported-Cover.
+    """
+    grader = citation_grader(project, support_grader)
+    responses = response_support(project, grader, policy.overrides, 1 if first else None)
+    if not responses:
+        return Output({"grader": grader and grader.spec.name, "runs": [], "responses": [], "agreement": []}).note(
+            "No responses yet. Import responses: exam import responses FILE..."
+        )
+    found: dict[str, dict[str, Any]] = {one.run: {"run": one.run, "responses": 0} for one in responses}
+    for one in responses:
+        row = found[one.run]
+        row["responses"] += 1
+        for count in ("sentences", "citations", "unresolved", "ungraded", "failed"):
+            row[count] = row.get(count, 0) + getattr(one, count)
+    graded = any(one.grades for one in graders(project))
+    for name, measure in MEASURES_OF.items():
+        systems: dict[str, System] = {}
+        if name != "coverage" or graded:
+            wanted = parse_measure(f"{measure}@1" if first else measure)
+            board = support_board(project, wanted, policy, grader, 0.5 if partial else 1.0)
+            systems = {system.run: system for system in board.systems}
+        for run, row in found.items():
+            system = systems.get(run)
+            row |= {name: system and system.score, f"{name}_error": system and system.std_error}
+    rows = sorted(found.values(), key=lambda row: (-(row["recall"] or 0), row["run"]))
+    agreement = [
+        {
+            "assessor": person,
+            "pairs": table.n,
+            "kappa": cohen_kappa(table).value,
+            "weighted_kappa": weighted_kappa(table).value,
+        }
+        for person, table in ({} if grader is None else support_agreement(project, grader)).items()
+    ]
+    output = Output(
+        {
+            "grader": grader and grader.spec.name,
+            "runs": rows,
+            "responses": [asdict(one) for one in responses],
+            "agreement": agreement,
+        }
+    )
+    output.table(
+        (
+            "run", "responses", "sentences", "citations", "unresolved", "ungraded", "failed", "recall", "+/-",
+            "precision", "+/-", "supported coverage", "+/-",
+        ),
+        [tuple(row.values()) for row in rows],
+    )  # fmt: skip
+    if agreement:
+        output.table(("assessor", "pairs", "kappa", "weighted kappa"), [tuple(row.values()) for row in agreement])
+    return output.note(
+        "No citation has been graded yet. Run: exam grade --grader support-embedding"
+        if grader is None
+        else f"Grader: {grader.spec.name}.",
+        board.says_ungraded,
+    )
+
+
+@operation("support list", act="read the bank", reads=True)
+def list_citations(
+    project: Project,
+    *,
+    support_grader: GraderName = None,
+    run: Annotated[str | None, Option(help="Only responses of this run.")] = None,
+    query_id: Annotated[str | None, Option("--query", help="Only responses to this query.")] = None,
+    limit: Annotated[int, Option(help="Number of citations.", least=1)] = 50,
+    offset: Annotated[int, Option(help="Number of citations to skip.", least=0)] = 0,
+    author: Author,
+) -> Output:
+    """List the sentences of responses with the passages that they cite."""
+    found = citations(project, citation_grader(project, support_grader), run, query_id, author, limit, offset)
+    return Output({"citations": [asdict(one) for one in found]}).table(
+        ("passage", "sentence", "cited", "rating", "value", "state", "text"),
+        [
+            (one.passage_id, one.position, one.cited_id, one.rating, one.value, one.state, one_line(one.sentence, 60))
+            for one in found
+        ],
+    )
+
+
+@operation("support set", act="override ratings")
+def set_support_value(
+    project: Project,
+    *,
+    passage_id: PassageId,
+    position: Position,
+    cited_id: CitedId,
+    value: Annotated[int, Argument()],
+    reason: Annotated[str, Option(help="Reason for the value.")] = "",
+    author: Author,
+) -> str:
+    """Set how far CITED supports SENTENCE of PASSAGE: 0 none, 1 partial, 2 full.
+
+    Your value replaces the grader's rating and your earlier value. SENTENCE is a number from 1: see exam support list.
+    """
+    labels.set_support(project, passage_id, position, cited_id, value, author, reason)
+    return f"Saved value {value}, {labels.SUPPORT[value]}."
+
+
+@operation("support remove", act="override ratings")
+def remove_support_value(
+    project: Project, *, passage_id: PassageId, position: Position, cited_id: CitedId, author: Author
+) -> str:
+    """Remove your value for how far CITED supports SENTENCE of PASSAGE. The history keeps it."""
+    labels.set_support(project, passage_id, position, cited_id, None, author)
+    return "Removed your value."

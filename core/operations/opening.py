@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
+import json
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from ..errors import InputError
-from ..store import ActName, Door, Project, open_project
+from .. import __version__
+from ..errors import InputError, ProjectError
+from ..store import ActName, Door, Project, find_door, open_project
 from .console import at_a_shell, guest, tell
-from .door import answering
+
+HEALTH_SECONDS = 20.0
+"""Seconds that a server may take to answer."""
 
 
 class Elsewhere(BaseException):
@@ -66,11 +73,8 @@ class Opening:
             return
         if (door := answering(self.path)) is not None:
             raise Elsewhere(door, str(self.path))
-        project = open_project(self.path, self._only_reads)
-        try:
+        with closing(open_project(self.path, self._only_reads)) as project:
             yield from _told_of_faults(project)
-        finally:
-            project.close()
 
 
 def _told_of_faults(project: Project) -> Iterator[Project]:
@@ -78,3 +82,37 @@ def _told_of_faults(project: Project) -> Iterator[Project]:
     yield project
     if len(project.reopenings) > before:
         tell("The database failed and was reopened. All saved data is intact.")
+
+
+def answering(path: Path) -> Door | None:
+    """Return the door of a project whose server answers; None if the project is to be opened here.
+
+    Raises:
+        ProjectError: the server has another version of the program.
+    """
+    door = find_door(path)
+    if door is None or door.process == os.getpid():
+        return None
+    place = urlsplit(door.address)
+    server = http.client.HTTPConnection(place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS)
+    try:
+        with closing(server):
+            server.request("GET", f"{place.path}/api/v1/door", headers=authorization(door))
+            answer = server.getresponse()
+            if answer.status != 200:
+                return None
+            version = json.loads(answer.read()).get("version")
+    except (OSError, http.client.HTTPException, ValueError):
+        return None
+    if version != __version__:
+        raise ProjectError(
+            "version-mismatch",
+            f"The app that has the project open is version {version}, and this command is version {__version__}.",
+            "Restart the app with this version.",
+        )
+    return door
+
+
+def authorization(door: Door) -> dict[str, str]:
+    """Return the header with a door's token."""
+    return {"Authorization": f"Bearer {door.token}"}

@@ -1,12 +1,17 @@
-"""The result of an operation: a JSON object, and the same as lines, tables and notes for people."""
+"""The result of an operation: a JSON object, and the same as lines, tables and notes for people; or its failure."""
 
 from __future__ import annotations
 
+import errno
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Literal, Self
 
-from ..errors import InputError, WorkbenchError
+import duckdb
+
+from ..errors import LONGEST_MESSAGE, InputError, WorkbenchError
+from ..store import no_room
+from ..text import one_line
 from .console import print_json, table_lines, tell, write
 
 Part = Literal["text", "table", "note"]
@@ -83,22 +88,75 @@ def print_result(result: Any, as_json: bool) -> None:
         tell(result)
 
 
-def at_most_one(**options: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def at_most_one(**options: str) -> Decorator:
     """Refuse a combination of parameters that exclude each other.
 
     Args:
         options: names of options as people write them, by names of parameters.
     """
+    *first, last = options.values()
+    said = f"{', '.join(first)} and {last} cannot be combined."
+    return _limited(range(2), options, "options-exclude-each-other", said, "Use one of them.")
 
+
+def exactly_one(code: str, hint: str, **options: str) -> Decorator:
+    """Refuse a request that has several or none of some parameters.
+
+    Args:
+        code, hint: of the error.
+        options: as in `at_most_one`.
+    """
+    return _limited((1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint)
+
+
+def _limited(numbers: Collection[int], options: Collection[str], *error: str) -> Decorator:
     def with_check(operation: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(operation)
         def checked(*args: Any, **given: Any) -> Any:
-            if sum(given[name] is not None and given[name] is not False for name in options) > 1:
-                *first, last = options.values()
-                names = f"{', '.join(first)} and {last}"
-                raise InputError("options-exclude-each-other", f"{names} cannot be combined.", "Use one of them.")
+            values = [given[name] for name in options]
+            if sum(value is not None and value is not False and value != () for value in values) not in numbers:
+                raise InputError(*error)
             return operation(*args, **given)
 
         return checked
 
     return with_check
+
+
+_UNUSABLE = (errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP)
+"""Errors of the system for impossible or inaccessible file names."""
+
+
+def as_workbench_error(error: BaseException) -> WorkbenchError | None:
+    """Return the error to show in place of an exception; None if the exception is a fault of the program."""
+    if isinstance(error, WorkbenchError):
+        return error
+    if not isinstance(error, OSError | duckdb.Error):
+        return None
+    if full := no_room("the project", error):
+        return full
+    if not isinstance(error, OSError) or error.errno not in _UNUSABLE or error.filename is None:
+        return None
+    return InputError("unusable-name", one_line(f"{error.filename}: {error.strerror}.", LONGEST_MESSAGE))
+
+
+def tell_failure(error: BaseException) -> int:
+    """Print why an operation failed.
+
+    Returns:
+        The exit code: 1 if the work failed, 2 for bad input.
+
+    Raises:
+        BaseException: the same error, if it is a fault of the program.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        tell("exam: stopped.")
+        return 1
+    known = as_workbench_error(error)
+    if known is None:
+        raise error
+    tell(f"exam: {known}")
+    return 2 if isinstance(known, InputError) else 1

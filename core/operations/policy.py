@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from ..labels import Policy, usual_min_judgment
-from .describing import Gathered, Option
+from .registry import Gathered, Option
 
 
 def _policy(
@@ -58,3 +58,13 @@ def _policy(
 
 
 PolicyOptions = Annotated[Policy, Gathered(_policy)]
+
+QueriesOption = Annotated[
+    Literal["common", "all", "own"],
+    Option(
+        "--queries",
+        help="Queries of the comparison. common: fully graded queries of both leaderboards; all: all queries of both;"
+        " own: each leaderboard's own queries.",
+    ),
+]
+"""The queries over which two leaderboards are compared: a `leaderboard.QueryChoice`."""

@@ -2,6 +2,8 @@
 
 The request of an operation consists of the parameters of its function. Each is annotated with an `Option` or an
 `Argument`, which holds its help. The shell and the API are made from this list.
+
+Modules of operations import from here everything with which an operation is declared.
 """
 
 from __future__ import annotations
@@ -11,12 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter as Declared, getdoc, signature
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ..store import ActName, Project
-from .describing import Gathered, Given, Option, Parameter
-from .opening import Opening
-from .output import Output
+from ..errors import InputError
+from ..store import ActName, Project as Project, as_name, current_author as current_author
+from .describing import (
+    LARGEST as LARGEST,
+    MOST_DRAWS as MOST_DRAWS,
+    Argument as Argument,
+    Gathered as Gathered,
+    Given,
+    Option as Option,
+    Parameter,
+)
+from .opening import Opening as Opening
+from .output import Output as Output, TextOutput as TextOutput, at_most_one as at_most_one, exactly_one as exactly_one
 
 
 @dataclass(frozen=True)
@@ -53,7 +64,7 @@ class Operation:
         name: its words after `exam`.
         run: the function.
         act: its act in the table of roles.
-        only_reads: whether it never changes the project, given the values of its request.
+        reads: whether it leaves the project unchanged; a function of the values if that depends on them.
         at_shell: whether it works on files of a computer, so that only a shell of this computer can run it.
         not_json: parameters that select another form than JSON.
     """
@@ -61,7 +72,7 @@ class Operation:
     name: str
     run: Callable[..., Any]
     act: ActName
-    only_reads: Callable[[Given], bool]
+    reads: bool | Callable[[Given], bool]
     at_shell: bool
     not_json: tuple[str, ...]
     request: Request
@@ -79,12 +90,16 @@ class Operation:
     @property
     def may_read(self) -> bool:
         """Whether it leaves the project unchanged with some values."""
-        return self.only_reads is not _never
+        return self.reads is not False
 
     @property
     def always_reads(self) -> bool:
         """Whether it leaves the project unchanged with all values."""
-        return self.only_reads is _always
+        return self.reads is True
+
+    def only_reads(self, values: Given) -> bool:
+        """Whether it leaves the project unchanged with these values."""
+        return self.reads(values) if callable(self.reads) else self.reads
 
     @property
     def has_json(self) -> bool:
@@ -111,32 +126,17 @@ class Operation:
         opening.begin(self.act, self.only_reads(values))
         special = {"opening": opening, "given": frozenset(given)}
         special = {name: value for name, value in special.items() if name in self.request.special}
-        if "project" in self.request.special:
-            with opening() as project:
-                self._complete(values, project)
-                return self.run(project=project, **self.request.arguments(values), **special)
-        if "opening" in special and any(one.option.kept and values[one.name] is None for one in self.parameters):
-            with opening() as project:
-                self._complete(values, project)
-        return self.run(**self.request.arguments(values), **special)
-
-    def _complete(self, values: dict[str, Any], project: Project) -> None:
-        """Fill in the defaults that a project stores for missing values."""
-        for one in self.parameters:
-            if one.option.kept and values[one.name] is None:
-                values[one.name] = one.option.kept(project)
+        if "project" not in self.request.special:
+            return self.run(**self.request.arguments(values), **special)
+        with opening() as project:
+            for one in self.parameters:
+                if one.option.kept and values[one.name] is None:
+                    values[one.name] = one.option.kept(project)
+            return self.run(project=project, **self.request.arguments(values), **special)
 
 
 OPERATIONS: dict[str, Operation] = {}
 """By name; each is added when its module is loaded."""
-
-
-def _always(given: Given) -> bool:
-    return True
-
-
-def _never(given: Given) -> bool:
-    return False
 
 
 def operation(
@@ -158,8 +158,7 @@ def operation(
     """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        only_reads = reads if callable(reads) else _always if reads else _never
-        OPERATIONS[name] = Operation(name, run, act, only_reads, at_shell, tuple(not_json), _request(run))
+        OPERATIONS[name] = Operation(name, run, act, reads, at_shell, tuple(not_json), _request(run))
         return run
 
     return register
@@ -196,3 +195,35 @@ def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     missing = declared.default is Declared.empty
     required = missing and option.default is None
     return Parameter(declared.name, option, kind, many, None if missing else declared.default, required)
+
+
+def _named(author: str) -> str:
+    name = as_name(author)
+    if not name:
+        raise InputError("empty-name", "The author's name is empty.", "Use --author NAME, or remove --author.")
+    return name
+
+
+Author = Annotated[
+    str,
+    Option(
+        "--author",
+        help="Author of the change (default: EXAM_AUTHOR, else your account name).",
+        metavar="NAME",
+        variable="EXAM_AUTHOR",
+        default=current_author,
+        parse=_named,
+    ),
+]
+"""The recorded author, for scripts that import the work of several people."""
+
+
+def checked_note(note: str) -> str:
+    """Return a note about a new bank version.
+
+    Raises:
+        InputError: it is empty.
+    """
+    if not note.strip():
+        raise InputError("empty-note", "The note is empty.", "Write what changed and why.")
+    return note

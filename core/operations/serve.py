@@ -1,4 +1,4 @@
-"""The command that starts the app."""
+"""Commands that load quickly: create an empty project, and start the app."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Annotated
 
 from ..errors import InputError
 from ..locations import APP_FOLDER, IS_CLONE, secrets_files
-from .console import at_a_shell
-from .describing import Option
-from .opening import Opening
-from .registry import operation
+from ..store import create
+from .registry import Opening, Option, operation
 
 
 @operation("serve", act="organize", at_shell=True)
@@ -23,7 +21,6 @@ def serve(
     port: Annotated[int, Option(help="Port on localhost.")] = 8501,
 ) -> None:
     """Start the app in the browser. With --project, that project is opened."""
-    at_a_shell()
     environment = dict(os.environ)
     if opening.file is not None:
         if not opening.file.exists():
@@ -44,3 +41,12 @@ def serve(
         sys.exit(subprocess.run(command, env=environment, check=False).returncode)
     # The app replaces this process, so that a signal to the command stops the app and frees the project.
     os.execve(sys.executable, command, environment)
+
+
+@operation("init", act="organize", at_shell=True)
+def init(
+    opening: Opening,
+) -> str:
+    """Create a new, empty project."""
+    create(opening.path).close()
+    return f"Created {opening.path}."

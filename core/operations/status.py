@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..bank import counts, judged_queries, speaking_passages
 from ..records import asked_models
-from ..store import Project
-from .output import Output
-from .registry import operation
-
-if TYPE_CHECKING:
-    from ..grading import Bill
-
-
-def _bills(project: Project) -> list[Bill]:
-    # This import loads the graders, which a project that called no model does not need.
-    from ..grading import bills
-
-    return bills(project)
+from .registry import Output, Project, operation
 
 
 @operation("status", act="see boards", reads=True)
@@ -29,7 +18,12 @@ def status(
     """Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."""
     speaking = len(speaking_passages(project))
     found = {**counts(project), **judged_queries(project).as_dict()}
-    paid = _bills(project) if project.allows("read the bank") and asked_models(project) else []
+    paid: Sequence[Any] = ()
+    if project.allows("read the bank") and asked_models(project):
+        # This import loads the graders, which a project that called no model does not need.
+        from ..grading import bills as bills_of
+
+        paid = bills_of(project)
     bills = [asdict(bill) for bill in paid]
     output = Output({**found, "passages that speak to the grader": speaking, "bills": bills}).table(
         ("content", "count"), [*found.items(), ("passages that address the grader", speaking)]

@@ -1,18 +1,43 @@
-"""Commands about the basis of a leaderboard: coverage by budget, choice of a system by a grader, unjudged passages."""
+"""Commands that study a leaderboard: its basis, significance, and agreement with the official leaderboard."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from ..bank import find_grader, how_to_grade
-from ..labels import DEFAULT_MAX_K, DEFAULT_MEASURE, MAX_K, Policy, cover_curves, leaderboard
-from ..store import Project
+from ..labels import (
+    DEFAULT_MAX_K,
+    DEFAULT_MEASURE,
+    MAX_K,
+    Policy,
+    Skipped,
+    cover_curves,
+    leaderboard,
+    usual_min_judgment,
+)
+from ..measures import PERMUTATIONS, Ties
 from ..study import (
+    COEFFICIENTS,
+    CORRECTIONS,
     DEFAULT_TOP_K,
     LISTED,
+    META_MEASURES,
+    MIN_RATINGS,
     SELECTION_MEASURES,
+    TESTS,
+    TITLES,
+    UNDEFINED,
+    Cell,
+    Correction,
+    Test,
     ToGrade,
     VerdictCounts,
+    caption,
+    choose_rows,
+    compare_systems,
+    meta_latex,
+    meta_table,
+    meta_tsv,
     sample_queries,
     sample_questions,
     says_queries,
@@ -20,12 +45,9 @@ from ..study import (
     select,
     unjudged as find_unjudged,
 )
-from .console import counted
-from .describing import Option
-from .options import QueriesOption
-from .output import Output
-from .policy import PolicyOptions
-from .registry import operation
+from ..text import how_many
+from .policy import PolicyOptions, QueriesOption
+from .registry import MOST_DRAWS, Option, Output, Project, at_most_one, operation
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 OnlyRuns = Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")]
@@ -47,11 +69,8 @@ def curve(
         ("run", *(f"@{k}" for k in shown)),
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in found.curves],
     )
-    if max_k > found.pool_depth:
-        output.note(
-            f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
-        )
-    return output
+    ends = f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
+    return output.note(ends if max_k > found.pool_depth else None)
 
 
 @operation("sample-size", act="see boards", reads=True)
@@ -152,15 +171,15 @@ def unjudged(
     for run in found.to_grade:
         if run.ungraded or run.failed:
             hint = _hint(project, policy, run)
-            output.note(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hint}")
+            output.note(f"{run.run}: {how_many(run.ungraded, 'pairs')} ungraded, {run.failed:,} failed. {hint}")
         if run.not_pooled:
             output.note(
-                f"{run.run}: {counted(run.not_pooled, 'passage')} not pooled. The pool ends at rank {found.pool_depth}."
-                f" Run: exam pool --depth {found.top_k}"
+                f"{run.run}: {how_many(run.not_pooled, 'passages')} not pooled."
+                f" The pool ends at rank {found.pool_depth}. Run: exam pool --depth {found.top_k}"
             )
         if run.without_text:
             output.note(
-                f"{run.run}: {counted(run.without_text, 'passage')} without text. Run: exam import passages FILE"
+                f"{run.run}: {how_many(run.without_text, 'passages')} without text. Run: exam import passages FILE"
             )
     return output
 
@@ -170,3 +189,177 @@ def _hint(project: Project, policy: Policy, run: ToGrade) -> str:
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []
     return how_to_grade(project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry)
+
+
+@operation("significance", act="see boards", reads=True)
+def significance(
+    project: Project,
+    *,
+    measure: Annotated[str, Option(help="Measure, such as nDCG@10, AP or EXAM-Cover@20.")] = DEFAULT_MEASURE,
+    source: Annotated[str, Option(help="Basis: exam, judgments, or a source's name.")] = "exam",
+    test: Annotated[str, Option(help="Significance test, paired over queries.", choices=TESTS)] = "t",
+    correction: Annotated[str, Option(help="Correction for multiple comparisons.", choices=CORRECTIONS)] = "holm",
+    baseline: Annotated[str | None, Option(help="System to compare with. Default: the best.", metavar="RUN")] = None,
+    permutations: Annotated[
+        int, Option(help="Minimum permutations of the randomisation test.", most=100 * MOST_DRAWS)
+    ] = PERMUTATIONS,
+    seed: Annotated[int, Option(help="Random seed of the randomisation test.", least=0)] = 0,
+    policy: PolicyOptions,
+) -> Output:
+    """Show which systems differ significantly from the best system or from a baseline."""
+    board = leaderboard(project, measure, source, policy)
+    rows = compare_systems(board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed)
+    against = baseline or next((system.run for system in board.systems), None)
+    output = Output(
+        {
+            "measure": board.measure,
+            "source": board.source,
+            "policy": board.policy.as_dict(),
+            "test": test,
+            "correction": correction,
+            "baseline": against,
+            "systems": [row.as_dict() for row in rows],
+        }
+    )
+    output.line(f"{board.measure} ({board.source}), baseline {against}, test {test}, correction {correction}")
+    answers = {True: "yes", False: "no", None: None}
+    output.table(
+        ("run", "difference", "bars overlap", "queries", "p", "corrected", "differs", "undefined"),
+        [
+            (r.run, r.difference, answers[r.error_bars_overlap], r.queries, r.p, r.corrected, answers[r.differs],
+             r.undefined or "")
+            for r in rows
+        ],
+    )  # fmt: skip
+    return output.note(board.says_ungraded)
+
+
+_MARKS = {"best": "*", "near": "+", "poor": "-"}
+
+
+@operation(
+    "meta-evaluation",
+    act="see boards",
+    reads=True,
+    not_json=(
+        "latex",
+        "tsv",
+    ),
+)
+@at_most_one(latex="--latex", tsv="--tsv")
+def meta(
+    project: Project,
+    *,
+    against: Annotated[
+        tuple[str, ...],
+        Option(
+            help="Official leaderboard: judgments, a source, or an imported leaderboard; may be repeated.",
+            metavar="NAME",
+        ),
+    ],
+    names: Annotated[
+        tuple[str, ...],
+        Option(
+            "--row",
+            help="Grader (exam: the default grader), source of judgments, or leaderboard; may be repeated."
+            " Default: all.",
+            metavar="NAME",
+        ),
+    ] = (),
+    measures: Annotated[
+        tuple[str, ...],
+        Option("--measure", help=f"Measure; may be repeated. Default: {', '.join(META_MEASURES)}.", metavar="NAME"),
+    ] = (),
+    min_ratings: Annotated[
+        tuple[int, ...],
+        Option(
+            "--min-rating",
+            help="Lowest rating at which a passage is relevant; may be repeated."
+            f" Default: {', '.join(map(str, MIN_RATINGS))}.",
+        ),
+    ] = (),
+    rules: Annotated[
+        tuple[str, ...], Option("--label", help="Label rule; may be repeated.", metavar="max|support:M|mean")
+    ] = ("max",),
+    versions: Annotated[
+        tuple[int, ...], Option("--bank-version", help="Bank version; may be repeated. Default: the newest.")
+    ] = (),
+    unweighted: Annotated[bool, Option(help="Ignore the weights of questions.")] = False,
+    no_overrides: Annotated[bool, Option(help="Ignore overrides.")] = False,
+    against_measure: Annotated[
+        str | None, Option(help="Official measure for all columns. Default: the measure of each column.")
+    ] = None,
+    min_judgment: Annotated[
+        int | None,
+        Option(
+            help="Lowest judgment of a relevant passage on the official leaderboard"
+            " (default: the level of an imported data set, else 1).",
+            kept=usual_min_judgment,
+        ),
+    ] = None,
+    skipped: Annotated[
+        str, Option(help="Score of a query that a run skipped: zero, or ignore the query.", choices=["zero", "ignore"])
+    ] = "zero",
+    coefficients: Annotated[
+        tuple[str, ...],
+        Option("--coefficient", help="Rank correlation; may be repeated. Default: all.", choices=COEFFICIENTS),
+    ] = (),
+    ties: Annotated[
+        str, Option(help="Ties: average ranks, or the mean of random orders.", choices=["average", "random"])
+    ] = "average",
+    repeats: Annotated[int, Option(help="Number of random orders.", most=MOST_DRAWS)] = 10,
+    within_error: Annotated[
+        bool, Option(help="With --ties random, systems with overlapping error bars are ties.")
+    ] = False,
+    samples: Annotated[
+        int,
+        Option(
+            "--bootstrap",
+            help="Bootstrap samples of queries for 95% intervals, such as 1000.",
+            most=MOST_DRAWS,
+            metavar="N",
+        ),
+    ] = 0,
+    queries: QueriesOption = "common",
+    latex: Annotated[bool, Option(help="Print a LaTeX tabular.")] = False,
+    tsv: Annotated[bool, Option(help="Print tab-separated values.")] = False,
+) -> Output:
+    """Correlate graders and other sources with the official leaderboard.
+
+    Each row is a grader, a source of judgments or an imported leaderboard at one min rating. Each measure has a column
+    for Spearman, Kendall and tau_AP.
+    """  # fmt: skip
+    policy = Policy(
+        weighted=not unweighted,
+        overrides=not no_overrides,
+        min_judgment=Policy.min_judgment if min_judgment is None else min_judgment,
+        skipped=cast(Skipped, skipped),
+    )
+    shown = coefficients or COEFFICIENTS
+    rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
+    found = meta_table(
+        project, rows, against, measures or META_MEASURES, against_measure, policy, cast(Ties, ties), repeats,
+        within_error, samples, queries=queries,
+    )  # fmt: skip
+    if latex:
+        return Output().text(meta_latex(found, shown))
+    if tsv:
+        return Output().text(meta_tsv(found, shown))
+    output = Output(found.as_dict()).table(
+        ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
+        [
+            (row.name, row.min_rating, row.queries, *(_text(cell, name) for cell in row.cells for name in shown))
+            for row in found.rows
+        ],
+    )
+    reasons = [f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})" for reason, where in found.reasons().items()]
+    return output.note(caption(found, "marked *", "marked +", "marked -"), *reasons)
+
+
+def _text(cell: Cell, name: str) -> str:
+    value = cell.value(name)
+    if value is None:
+        return UNDEFINED
+    interval = cell.intervals.get(name)
+    said = f" [{interval[0]:z.2f}, {interval[1]:z.2f}]" if interval else ""
+    return f"{value:z.3f}{_MARKS.get(cell.marks[name], '')}{said}"

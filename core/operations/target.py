@@ -13,21 +13,16 @@ from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, r
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import acting, naming
 from ..records import drop_freeze, freezes, run_names
-from ..store import Project, current_author
-from .console import counted, text_of
-from .describing import Argument, Option
-from .opening import Opening
-from .options import Author
-from .output import Output
-from .progress import ProgressLines
-from .registry import operation
+from ..text import how_many
+from .console import ProgressLines, text_of
+from .registry import Argument, Author, Option, Output, Project, current_author, operation
 
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
 
 
 @operation("snapshots add", act="run exams")
 def freeze(
-    opening: Opening,
+    project: Project,
     *,
     file: ExistingFile,
     name: Annotated[str, Option(help="Name of the new run.")],
@@ -39,8 +34,7 @@ def freeze(
     If the command is interrupted, run it again with the same name. Only the remaining queries are sent.
     """
     asked = read_target(text_of(file), file.name)
-    with opening() as project:
-        found = _freeze(project, asked, name, queries or None, allow_failed)
+    found = _freeze(project, asked, name, queries or None, allow_failed)
     return Output(asdict(found)).note(*_summary(found))
 
 
@@ -63,7 +57,7 @@ def _summary(found: Frozen) -> Iterator[str]:
         f" {len(found.failed):,} failed. Saved as {kept}."
     )
     if found.changed:
-        yield f"{counted(found.changed, 'passage')} changed: same id, new text."
+        yield f"{how_many(found.changed, 'passages')} changed: same id, new text."
 
 
 @operation("snapshots list", act="read the bank", reads=True)
@@ -85,7 +79,7 @@ def list_(
                 one.author,
                 one.queries,
                 one.failed,
-                f"open, {counted(one.came, 'answer')}" if one.open else "complete",
+                f"open, {how_many(one.came, 'answers')}" if one.open else "complete",
             )
             for one in found
         ],
@@ -101,12 +95,12 @@ def drop(
 ) -> str:
     """Discard the open snapshot NAME and its answers so far. Saved runs stay."""
     came = drop_freeze(project, name, author)
-    return f"{name}: open snapshot discarded, with {counted(came, 'answer')}."
+    return f"{name}: open snapshot discarded, with {how_many(came, 'answers')}."
 
 
 @operation("snapshots watch", act="run exams")
 def watch(
-    opening: Opening,
+    project: Project,
     *,
     file: ExistingFile,
     since: Annotated[str, Option(help="Run to compare with.", metavar="RUN")],
@@ -120,18 +114,17 @@ def watch(
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
     asked = read_target(text_of(file), file.name)
-    with opening() as project:
-        if since not in run_names(project):
-            raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam snapshots add.")
-        found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
-        if found.run is None:
-            raise InputError(
-                "target-without-passages",
-                f"{file.name}: the target returns no passages, so no run can be measured.",
-                "Set the path of the passages in this file.",
-            )
-        fall = measure_fall(project, since, found.run, measure, source, level=level)
-        changes = diff_of_runs(project, since, found.run, asked.k)
+    if since not in run_names(project):
+        raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam snapshots add.")
+    found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
+    if found.run is None:
+        raise InputError(
+            "target-without-passages",
+            f"{file.name}: the target returns no passages, so no run can be measured.",
+            "Set the path of the passages in this file.",
+        )
+    fall = measure_fall(project, since, found.run, measure, source, level=level)
+    changes = diff_of_runs(project, since, found.run, asked.k)
     output = Output({"frozen": asdict(found), "fall": asdict(fall), "changed_queries": len(changes)}).note(
         *_summary(found), _fall(fall, len(changes))
     )

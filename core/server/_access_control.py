@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 
 from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
 from ..limits import exceeded, limit, within
-from ..operations.failing import as_workbench_error
+from ..operations.output import as_workbench_error
 from ..records import acting_with, find_token
-from ..store import ActName, Project
+from ..store import Project
 from ._open_projects import held
 
 _log = logging.getLogger(__name__)
@@ -69,14 +69,6 @@ class Visitor:
         """Whether they used the token of the door's file, as the owner of the project does at a shell of this
         computer."""
         return self.name is None
-
-    def require(self, act: ActName) -> None:
-        """Refuse an action that their role does not include.
-
-        Raises:
-            NotAllowed: the message names the required role and whom to ask.
-        """
-        self.project.require(act)
 
 
 def check_host(header: str, allowed: Sequence[str]) -> None:

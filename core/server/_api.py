@@ -14,14 +14,47 @@ from starlette.types import Receive, Scope, Send
 
 from .. import __version__
 from ..errors import InputError, unknown_name
+from ..jobs import current_job
 from ..operations import every_operation, find_operation, renamed
 from ..operations.registry import Operation
 from ..store import current_author
 from . import _api_requests as api_requests
 from ._access_control import NotReading, Visitor, guarded
-from ._api_answers import shell_of, steer, streamed, whole
-from ._grading_routes import job, steer_job
-from ._operation_runs import Asked
+from ._operation_runs import Asked, shell_of, steer, streamed, whole
+
+
+async def job(request: Request, visitor: Visitor) -> Response:
+    """Return the progress of the current or last grading job."""
+
+    def look() -> dict[str, Any]:
+        visitor.project.require("read the bank")
+        found = current_job(visitor.project)
+        if found is None:
+            return {"state": None}
+        now = found.progress
+        return {
+            "state": now.state, "paused": found.control.paused, "grader": found.name, "total": now.total,
+            "graded": now.graded, "failed": now.failed, "defaulted": now.defaulted, "seconds": round(now.seconds, 2),
+            "seconds_left": now.seconds_left, "message": now.message, "calls": now.usage.calls, "cost": now.usage.cost,
+            "waits": None if found.control.awaited is None else str(found.control.awaited),
+        }  # fmt: skip
+
+    return JSONResponse(await run_in_threadpool(look))
+
+
+async def steer_job(request: Request, visitor: Visitor) -> Response:
+    """Pause, resume or cancel the grading job."""
+    await run_in_threadpool(visitor.project.require, "grade")
+    found = current_job(visitor.project)
+    if found is None or found.over:
+        raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
+    acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.control.cancel}
+    act = acts.get(request.url.path.rpartition("/")[2])
+    if act is None:
+        raise unknown_name("unknown-job-act", "action", request.url.path.rpartition("/")[2], acts)
+    act()
+    return await job(request, visitor)
+
 
 PREFIX = "/api/v1"
 
@@ -49,9 +82,7 @@ _JOB = {
 class Api:
     """The API as an ASGI application. It is made at the first request, since that loads every operation."""
 
-    def __init__(self) -> None:
-        self._making = threading.Lock()
-        self._made: FastAPI | None = None
+    _making = threading.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, also for the earlier name of an operation."""
@@ -60,12 +91,12 @@ class Api:
         await made({**scope, "path": before + prefix + "/".join(renamed(words.split("/")))}, receive, send)
 
     def _make(self) -> FastAPI:
+        # Requests that come together wait for the one that makes it.
         with self._making:
-            if self._made is None:
-                self._made = made_api()
-            return self._made
+            return made_api()
 
 
+@functools.cache
 def made_api() -> FastAPI:
     """Return an API with a route for each operation that can be requested, and routes of jobs."""
     api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
@@ -147,7 +178,7 @@ def _body(operation: Operation) -> dict[str, Any]:
 
 async def _answer(operation: Operation, request: Request, visitor: Visitor) -> Response:
     # The role is checked before anything else in the request.
-    await run_in_threadpool(visitor.require, operation.act)
+    await run_in_threadpool(visitor.project.require, operation.act)
     asked = await _asked(operation, request, visitor)
     shell = shell_of(request)
     if shell is None:
@@ -162,7 +193,7 @@ async def _answer(operation: Operation, request: Request, visitor: Visitor) -> R
 async def _asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
     author = visitor.name or current_author()
     if request.method == "GET":
-        given = api_requests.checked(operation, api_requests.from_query(request))
+        given = api_requests.checked(operation, request.query_params.multi_items())
         if not operation.only_reads({one.name: given.get(one.name, one.default) for one in operation.parameters}):
             raise NotReading(operation.name)
         return Asked(operation, given, visitor.project, author, owner=visitor.owner)
@@ -185,7 +216,7 @@ async def _asked(operation: Operation, request: Request, visitor: Visitor) -> As
 
 async def _start_job(operation: Operation, request: Request, visitor: Visitor) -> Response:
     """Start grading that continues after the answer."""
-    await run_in_threadpool(visitor.require, operation.act)
+    await run_in_threadpool(visitor.project.require, operation.act)
     asked = await _asked(operation, request, visitor)
     asked.background = True
     return await whole(asked, 202)

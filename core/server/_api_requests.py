@@ -5,12 +5,20 @@ from __future__ import annotations
 import functools
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel as Model, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel as Model,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
@@ -50,7 +58,7 @@ def model_of(operation: Operation) -> type[Model]:
 
 
 def _type_of(one: Parameter) -> Any:
-    kind: Any = str if one.kind is Path else one.kind
+    kind: Any = Annotated[str, AfterValidator(lambda value: Path(value))] if one.kind is Path else one.kind
     if one.option.choices:
         kind = Literal[tuple(one.option.choices)]
     elif kind is datetime:
@@ -68,11 +76,6 @@ def _type_of(one: Parameter) -> Any:
 def _field_of(one: Parameter) -> Any:
     default: Any = ... if one.required else [] if one.many else None
     return Field(default, description=one.option.help or one.shown)
-
-
-def from_query(request: Request) -> Pairs:
-    """Return the values in a URL."""
-    return list(request.query_params.multi_items())
 
 
 async def from_body(request: Request) -> tuple[Pairs, Files]:
@@ -99,8 +102,7 @@ async def from_body(request: Request) -> tuple[Pairs, Files]:
         if not isinstance(value, UploadFile):
             given.append((name, value))
             continue
-        file = str(value.filename or "")
-        file = names.get(file, file)
+        file = names.get(value.filename or "", value.filename or "")
         if file in files:
             raise InputError("duplicate-file-name", f"Two files are named '{file}'.", "Give each file its own name.")
         files[file] = value
@@ -169,16 +171,7 @@ def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
         found = model_of(operation)(**values)
     except ValidationError as error:
         raise _refused(operation, error) from error
-    paths = {one.name for one in operation.parameters if one.kind is Path}
-    return {
-        name: _as_paths(value) if name in paths else value
-        for name in found.model_fields_set
-        if (value := getattr(found, name)) is not None
-    }
-
-
-def _as_paths(value: str | Sequence[str]) -> Path | list[Path]:
-    return Path(value) if isinstance(value, str) else [Path(one) for one in value]
+    return {name: value for name in found.model_fields_set if (value := getattr(found, name)) is not None}
 
 
 def _check_text(value: Any) -> None:

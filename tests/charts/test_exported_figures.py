@@ -18,8 +18,8 @@ from exam_workbench.audit import Goal, design
 from exam_workbench.charts import FORMATS, leaderboard_chart, system_scatter
 from exam_workbench.labels import Leaderboard, Policy
 from exam_workbench.labels._leaderboard import System
-from exam_workbench.operations import figure
-from exam_workbench.operations.project_figures import FIGURES, FigureRequest, draw_figure
+from exam_workbench.operations.export import ENDINGS, FIGURES as OFFERED
+from exam_workbench.operations.project_report import FIGURES, FigureRequest, draw_figure
 from exam_workbench.records import activity
 from exam_workbench.store import Project, open_project
 from exam_workbench.study import SystemPoint
@@ -65,8 +65,8 @@ def rows_of(chart: Any, layer: int) -> list[dict[str, Any]]:
 
 
 def test_the_command_offers_the_figures_and_kinds_of_files_that_exist() -> None:
-    assert set(figure.FIGURES) == set(FIGURES)
-    assert set(figure.ENDINGS) == set(FORMATS)
+    assert set(OFFERED) == set(FIGURES)
+    assert set(ENDINGS) == set(FORMATS)
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.errors import InputError, WorkbenchError
-from exam_workbench.operations.progress import ProgressLines
+from exam_workbench.operations.console import ProgressLines
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401

@@ -26,7 +26,7 @@ from exam_workbench.labels import (
     support_agreement,
 )
 from exam_workbench.measures import weighted_kappa
-from exam_workbench.operations.support import show
+from exam_workbench.operations.leaderboard import show_support as show
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.cited import SALTS, melts, put_cited, read

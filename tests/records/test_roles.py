@@ -388,7 +388,7 @@ def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
     assert found == {
         ("core/exchange/_publication.py", "_database"),
         ("core/jobs/_job_run.py", "unattended"),
-        ("core/server/_health.py", "unattended"),
+        ("core/server/_routes.py", "unattended"),
     }
 
 

@@ -14,7 +14,7 @@ import pytest
 from exam_workbench.errors import InputError
 from exam_workbench.records import change_member, remove_member, set_member
 from exam_workbench.server import hold, let_go, with_role
-from exam_workbench.server._health import NOT_WELL, health
+from exam_workbench.server._routes import NOT_WELL, health
 from exam_workbench.store import open_project
 from tests.made.engine_failure import break_database
 

@@ -20,7 +20,7 @@ import pytest
 
 from exam_workbench import cli
 from exam_workbench.exchange import publications
-from exam_workbench.operations import door, every_operation
+from exam_workbench.operations import every_operation, opening
 from exam_workbench.server import _operation_runs as operation_runs
 from exam_workbench.store import find_door, make_door, open_project
 from exam_workbench.store._door_file import door_file
@@ -90,7 +90,7 @@ def test_a_reading_command_works_while_another_process_reads_and_prints_the_same
 def test_a_server_of_another_version_is_asked_nothing(
     held: dict[str, Path], monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    monkeypatch.setattr(door, "__version__", "0.0.1")
+    monkeypatch.setattr(opening, "__version__", "0.0.1")
     failures = kept_failures(monkeypatch)
     code, output, _ = said(held["read"], ["status"], capsysbinary)
     assert (code, output, [error.code for error in failures]) == (1, b"", ["version-mismatch"])

@@ -1,0 +1,587 @@
+"""Commands that draft questions, answer keys and exam items with a model, and review the drafts and items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+from .. import bank
+from ..bank import STATES, Scheme, State, edit_proposal, marks, save_drafts, set_categories, set_item
+from ..errors import GradingError, InputError
+from ..exams import (
+    EXAM,
+    SHARE,
+    VALUE_COLUMNS,
+    Checked,
+    Item,
+    Thresholds,
+    Wanted,
+    accept_passing,
+    categories,
+    exam_items,
+    generate_items,
+    generation_price,
+    item_values,
+    judged,
+    last_acceptance,
+    making_of,
+    proposed_items,
+    retire as retire_items,
+    set_keywords,
+    statistics,
+    usual_thresholds,
+    value_row,
+)
+from ..exchange import Options, import_files
+from ..formats import Source
+from ..graders import Control
+from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..jobs import Caps, job_control
+from ..tables import disarmed
+from ..text import how_many, one_line
+from .console import close_unfinished, price_words, tell_of_calls, text_of, watch
+from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
+from .registry import (
+    Argument,
+    Author,
+    Gathered,
+    Option,
+    Output,
+    Project,
+    at_most_one,
+    checked_note,
+    current_author,
+    exactly_one,
+    operation,
+)
+
+
+def _model(
+    *,
+    model: Annotated[str, Option(help="Name or folder of the model.")],
+    back_end: BackEnd = None,
+    base_url: BaseUrl = None,
+    key_variable: Annotated[
+        str | None, Option(help="Environment variable with the endpoint's API key (default: by the address).")
+    ] = None,
+) -> dict[str, str]:
+    given = {"model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable}
+    return {name: value for name, value in given.items() if value}
+
+
+ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+"""The settings of the drafting model."""
+PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")]
+
+
+@operation("generate", act="write with models")
+@exactly_one("options-exclude-each-other", "Use --query QUERY or --all.", queries="--query", every="--all")
+def generate(
+    project: Project,
+    *,
+    queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
+    every: Annotated[bool, Option("--all", help="All queries.")] = False,
+    kind: Annotated[str, Option(help="Kind of question.", choices=KINDS)] = "question",
+    number: Annotated[int, Option("-n", help="Largest number of proposals per query or subtopic.")] = 10,
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    patience: Patience,
+) -> Output:
+    """Draft questions with a model. They are proposals until you accept them."""
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = suggest(
+            project, drafter, None if every else queries, current_author(), cast(Kind, kind), prompt, number, control,
+            watch("requests answered"),
+        )  # fmt: skip
+        return _describe_proposals(project, report)
+
+
+def begin(project: Project, drafter: Drafter, caps: Caps) -> Control:
+    """Return the control of a new drafting job, and mark jobs whose process died."""
+    close_unfinished(project)
+    return job_control(project, drafter.model, drafter.back_end, caps, tell_of_calls())
+
+
+def _describe_proposals(project: Project, report: Report) -> Output:
+    """Return the new proposals, and the requests that gave none. The operation fails if no request gave a proposal."""
+    found = bank.proposals(project, keys=report.keys)
+    output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
+    output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
+    output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
+    came = f"{how_many(len(found), 'proposals')} from {how_many(report.asked, 'requests')}."
+    output.note(f"{came} {_rest(report)}See exam proposals list.")
+    nothing = GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
+    return output.failing(None if found else nothing)
+
+
+def _rest(report: Report) -> str:
+    said = f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. " if report.left_out else ""
+    return said + (f"Not made (limit reached): {how_many(report.stopped, 'requests')}. " if report.stopped else "")
+
+
+@operation("proposals list", act="read the bank", reads=True)
+def list_(
+    project: Project,
+    *,
+    query: Annotated[str | None, Option(help="Only this query.")] = None,
+    state: Annotated[str, Option(help="Only this state.", choices=[*STATES, "all"])] = "open",
+    near: Annotated[bool, Option(help="Also mark near-duplicates that the embedding model finds.")] = False,
+) -> Output:
+    """List proposals with their origin and the questions that they repeat."""
+    hidden = bank.queries_awaiting_own(project, current_author())
+    given = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    found = [one for one in given if one.query_id not in hidden]
+    repeats = {
+        key: mark
+        for query_id in dict.fromkeys(one.query_id for one in found)
+        for key, mark in marks(project, current_author(), query_id, near).items()
+    }
+    value = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
+    return Output({"proposals": value}).table(
+        ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
+        [
+            (str(one.key), one.query_id, one.kind, one.state, one.text, repeats.get(one.key), one.came_from)
+            for one in found
+        ],
+    )
+
+
+@operation("proposals assessors-first", act="organize")
+def assessors_first(
+    project: Project,
+    *,
+    on: Annotated[bool, Option("--on/--off", help="Hide or show suggestions before an own question.")],
+    author: Author,
+) -> str:
+    """Hide the proposals of a query from a person until they have written a question of their own."""
+    bank.set_assessors_first(project, on, author)
+    return f"Assessors first is {'on' if on else 'off'}."
+
+
+@operation("proposals accept", act="edit questions")
+def accept(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+    note: Annotated[
+        str | None, Option(help="Save all your unsaved changes at once, with this note.", parse=checked_note)
+    ] = None,
+) -> Output:
+    """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
+    author = current_author()
+    made = bank.accept(project, keys, author)
+    version = save_drafts(project, author, note) if note is not None else None
+    next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
+    output = Output({"questions": [asdict(question) for question in made], "version": version})
+    return output.note(f"Accepted {how_many(len(made), 'questions')}. {next_step}")
+
+
+@operation("proposals reject", act="edit questions")
+def reject(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+) -> str:
+    """Reject proposals. They are kept, and later repeats are marked."""
+    bank.reject(project, keys, current_author())
+    return f"Rejected {how_many(len(set(keys)), 'proposals')}."
+
+
+@operation("proposals reopen", act="edit questions")
+def put_back(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
+) -> str:
+    """Reopen accepted or rejected proposals. Unsaved changes from them stay."""
+    bank.put_back(project, keys, current_author())
+    return f"Reopened {how_many(len(set(keys)), 'proposals')}."
+
+
+@operation("proposals edit", act="edit questions")
+def edit(
+    project: Project,
+    *,
+    key: Annotated[int, Argument(metavar="PROPOSAL")],
+    text: Annotated[str, Option(help="New wording. The original wording is kept too.")],
+) -> str:
+    """Reword an open proposal. The model's wording is kept."""
+    edit_proposal(project, key, text, current_author())
+    return f"Reworded proposal {key}."
+
+
+@operation("proposals answer-key", act="ask models")
+def answer_key(
+    project: Project,
+    *,
+    question: Annotated[str, Argument(metavar="QUESTION")],
+    passage: Annotated[str, Argument(metavar="PASSAGE")],
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    patience: Patience,
+) -> Output:
+    """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = begin(project, drafter, Caps(patience=patience))
+        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
+    return _describe_proposals(project, report)
+
+
+ItemsOf = Literal["all", "proposals", "bank"]
+
+ExamId = Annotated[str | None, Option("--exam", help="Only items of this query. Default: all.")]
+
+_BOUNDS = ("extra_gram", "extra_embedding", "intra_jaccard", "intra_embedding", "intra_rouge", "near")
+
+
+def _filters(
+    *,
+    share: Annotated[
+        float | None,
+        Option(help="Largest share of items that each default threshold flags. Default: 0.05.", least=0, most=1),
+    ] = None,
+    self_contained: Annotated[
+        bool | None,
+        Option(
+            "--self-contained/--any-reference",
+            help="Flag or allow questions that refer to a paper, a study or the documentation. Default: flag.",
+        ),
+    ] = None,
+    extra_gram: Annotated[
+        float | None,
+        Option(
+            help="Flag items with a wrong choice that is closer to the source than the key is, by this n-gram margin."
+        ),
+    ] = None,
+    extra_embedding: Annotated[
+        float | None,
+        Option(
+            help="Flag items with a wrong choice that is closer to the source than the key is, by this cosine margin."
+        ),
+    ] = None,
+    intra_jaccard: Annotated[
+        float | None, Option(help="Flag items at or above this Jaccard similarity of the key and a wrong choice.")
+    ] = None,
+    intra_embedding: Annotated[
+        float | None, Option(help="Flag items at or above this cosine of the key and a wrong choice.")
+    ] = None,
+    intra_rouge: Annotated[
+        float | None,
+        Option(help="Flag items at or above this ROUGE-L of the key and a wrong choice. Default: not checked."),
+    ] = None,
+    near: Annotated[
+        float | None, Option(help="Flag items at or above this cosine to another item as near-duplicates.")
+    ] = None,
+) -> Callable[..., Thresholds]:
+    bounds = {
+        "extra_gram": extra_gram, "extra_embedding": extra_embedding, "intra_jaccard": intra_jaccard,
+        "intra_embedding": intra_embedding, "intra_rouge": intra_rouge, "near": near,
+        "self_contained": self_contained,
+    }  # fmt: skip
+    given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+
+    def thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
+        usual = usual_thresholds(values, SHARE if share is None else share)
+        return replace(recorded if recorded is not None and share is None else usual, **given)
+
+    return thresholds
+
+
+FilterOptions = Annotated[Callable[..., Thresholds], Gathered(_filters)]
+"""Thresholds of the filters: a function from the values of the items to thresholds."""
+
+
+@operation("items check", act="write with models")
+def check(
+    project: Project,
+    *,
+    query_id: ExamId = None,
+    of: Annotated[ItemsOf, Option(choices=["all", "proposals", "bank"])] = "all",
+    thresholds: FilterOptions,
+) -> Output:
+    """Check items with filters: print values and broken rules as TSV.
+
+    Nothing is removed: use exam items accept or retire. Each default threshold flags at most 5% of the items. With
+    --of bank, the default thresholds are those recorded by exam items accept --passing, if any.
+    """
+    checked, at = checked_items(project, query_id, of, thresholds)
+    output = Output({"thresholds": asdict(at), "items": [asdict(one) for one in checked]}).line(
+        "\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question"))
+    )
+    for one in checked:
+        rules = ", ".join(dict.fromkeys(hit.rule for hit in one.hits))
+        cells = [named(one.item), state(one.item), one.item.topic, *value_row(one.values), rules, one.item.text]
+        output.line("\t".join(_cell(cell) for cell in cells))
+    said = ", ".join(
+        f"{name.replace('_', ' ')} {bound:g}" for name in _BOUNDS if (bound := getattr(at, name)) is not None
+    )
+    fall = sum(bool(one.hits) for one in checked)
+    return output.note(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {said or 'none'}.")
+
+
+@operation("items statistics", act="read the bank", reads=lambda given: not given["filters"])
+def exam_statistics(
+    project: Project,
+    *,
+    query_id: ExamId = None,
+    filters: Annotated[bool, Option("--filters/--no-filters", help="Also count items by broken rule.")] = True,
+    thresholds: FilterOptions,
+) -> Output:
+    """Show statistics of an exam: origin of items, scores reached by guessing, question types and topics."""
+    found = exam_items(project, query_id)
+    checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
+    said = statistics(found, making_of(project, query_id), checked)
+    made = said.making
+    rows: list[tuple[str, Any]] = [] if made is None else [*made.table]
+    rows += [("items", said.items), ("without a key", said.without_key), ("retired", said.retired)]
+    rows += [(f"  {rule}", count) for rule, count in (said.filtered or {}).items()]
+    rows += [] if said.kept is None else [("break no rule", said.kept)]
+    rows += [
+        (f"score of always {said.fixed_letter or 'the same letter'}", said.fixed_answer),
+        ("score of the longest choice", said.longest_answer),
+        ("mean characters per question", said.question_length),
+    ]
+    rows += [(f"  {word}", count) for word, count in said.question_types.items()]
+    rows += [(f"topic: {topic or 'none'}", count) for topic, count in said.topics.items()]
+    return Output(asdict(said)).table(("statistic", "value"), [(name, _number(value)) for name, value in rows])
+
+
+@operation(
+    "items categories", act="run exams", reads=lambda given: given["keywords"] is None and (not given["usual_keywords"])
+)
+def item_categories(
+    project: Project,
+    *,
+    query_id: ExamId = None,
+    whole_word: Annotated[bool, Option(help="Match question words as whole words only.")] = False,
+    keywords: Annotated[
+        Path | None,
+        Option(help="Set the project's words of Bloom's levels from this YAML file.", file="read", metavar="FILE"),
+    ] = None,
+    usual_keywords: Annotated[bool, Option(help="Restore the built-in words of Bloom's levels.")] = False,
+) -> Output:
+    """Count active items by Bloom level and question type. An item may have several."""
+    if keywords is not None or usual_keywords:
+        text = None if keywords is None else text_of(keywords)
+        set_keywords(project, text, current_author(), str(keywords))
+    found = [item for item in exam_items(project, query_id) if item.active]
+    by = categories(project, found, whole_word)
+    rows = []
+    for scheme, of_items in by.items():
+        every = [name for names in of_items.values() for name in names]
+        ordered = sorted(set(every), key=lambda one: (-every.count(one), one))
+        rows += [(scheme, name, every.count(name)) for name in ordered]
+    return Output(by).table(("by", "category", "items"), rows)
+
+
+def checked_items(
+    project: Project, query_id: str | None, of: ItemsOf, thresholds: Callable[..., Thresholds]
+) -> tuple[list[Checked], Thresholds]:
+    """Return active items of the bank, open proposals, or both, with the results of the filters."""
+    values = item_values(project, query_id, of)
+    accepted = last_acceptance(project, query_id) if of == "bank" else None
+    at = thresholds(values, accepted and accepted.thresholds)
+    return judged(values, at), at
+
+
+def named(item: Item) -> str:
+    return item.question_id if item.proposal_key is None else str(item.proposal_key)
+
+
+def state(item: Item) -> str:
+    return "proposed" if item.proposal_key is not None else "active" if item.active else "retired"
+
+
+def _cell(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else disarmed(one_line(str(value)))
+
+
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:z.3f}" if isinstance(value, float) else f"{value:,}"
+
+
+SHOWN = 80
+"""Characters of a question in a table."""
+
+SaveNote = Annotated[
+    str | None,
+    Option(help="Save the question bank now, with this note and all your unsaved changes.", parse=checked_note),
+]
+
+
+@operation("items generate", act="write with models")
+def generate_exam_items(
+    project: Project,
+    *,
+    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
+    domain: Annotated[str, Option(help="Subject of the passages, for the prompt.")] = Wanted.domain,
+    run: Annotated[
+        str | None, Option("--chunks", help="Only passages of this run; their query becomes the topic.", metavar="RUN")
+    ] = None,
+    limit: Annotated[int | None, Option(help="Number of passages, drawn at random. Default: all.", least=1)] = None,
+    seed: Annotated[int, Option(help="Random seed of the passages and the order of choices.")] = 0,
+    topic: Annotated[str | None, Option(help="Topic of all new items.")] = None,
+    again: Annotated[bool, Option(help="Retry passages for which the model wrote no usable item.")] = False,
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
+    max_cost: Annotated[float | None, Option(help="Cost limit, in the currency of exam prices.", least=0)] = None,
+    patience: Patience,
+    dry_run: Annotated[bool, Option(help="Show the estimated calls, tokens and cost; call no model.")] = False,
+) -> Output:
+    """Generate one item per passage with a model. They are proposals until you accept them.
+
+    Interrupted jobs resume with the same command. Passages already asked about are skipped.
+    """
+    wanted = Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        if dry_run:
+            tag = generation_price(project, drafter, wanted)
+            return Output(asdict(tag)).note(f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}.")
+        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = generate_items(project, drafter, current_author(), wanted, control, watch("passages"))
+    rest = f" Limit reached; {how_many(report.stopped, 'passages')} left." if report.stopped else ""
+    output = Output(asdict(report)).note(
+        *(f"exam: no item from {failure}" for failure in report.failed[:20]),
+        f"{how_many(len(report.keys), 'items')} from {how_many(report.asked, 'passages')}.{rest}",
+        "To check them: exam items check",
+    )
+    nothing = GradingError("nothing-usable", "The model wrote no usable item.", "Try another model or prompt.")
+    return output.failing(None if report.keys else nothing)
+
+
+@operation("items list", act="read the bank", reads=True)
+@at_most_one(proposed="--proposed", version="--bank-version")
+def list_items(
+    project: Project,
+    *,
+    query_id: ExamId = None,
+    version: Annotated[int | None, Option("--bank-version", help="Bank version. Default: the newest.")] = None,
+    proposed: Annotated[bool, Option(help="List open proposals instead of items in the question bank.")] = False,
+) -> Output:
+    """List items with key, topic and source."""
+    found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+    by = categories(project, found)
+    value = [
+        asdict(item) | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
+        for item in found
+    ]
+    return Output({"items": value}).table(
+        ("item", "state", "topic", "source", "key", "question"),
+        [
+            (named(item), state(item), item.topic, item.source_passage_id, _short(item.key), _short(item.text))
+            for item in found
+        ],
+    )
+
+
+@operation("items accept", act="edit questions")
+@exactly_one(
+    "options-exclude-each-other", "Use --passing, or numbers from exam items list --proposed.",
+    keys="PROPOSAL", passing="--passing",
+)  # fmt: skip
+def accept_items(
+    project: Project,
+    *,
+    keys: Annotated[tuple[int, ...], Argument(metavar="[PROPOSAL]...")] = (),
+    query_id: ExamId = None,
+    passing: Annotated[bool, Option(help="Accept all open proposals that break no rule.")] = False,
+    thresholds: FilterOptions,
+    note: SaveNote = None,
+) -> Output:
+    """Accept proposed items as unsaved changes. Save them with --note or with exam bank save.
+
+    --passing also records its thresholds. Later checks of the accepted items use them.
+    """
+    author = current_author()
+    if passing:
+        made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
+    else:
+        made = bank.accept(project, keys, author)
+    version = save_drafts(project, author, note) if note is not None else None
+    return _describe_drafts([q.question_id for q in made], "accepted", version)
+
+
+@operation("items retire", act="save the bank")
+def retire(
+    project: Project,
+    *,
+    item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
+    note: SaveNote = None,
+) -> Output:
+    """Retire items as unsaved changes. Save them with --note or with exam bank save.
+
+    To undo a saved change, restore an earlier bank version.
+    """
+    author = current_author()
+    gone = retire_items(project, item_ids, author)
+    version = save_drafts(project, author, note) if note is not None else None
+    return _describe_drafts([q.question_id for q in gone], "retired", version)
+
+
+@operation("items import", act="import files")
+def import_(
+    project: Project,
+    *,
+    file: Annotated[Path, Argument(file="read")],
+    query_id: Annotated[str, Option("--exam", help="Query that the items belong to.")] = EXAM,
+    preview: Annotated[bool, Option(help="Show the effects of the import; change nothing.")] = False,
+) -> Output:
+    """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
+    options = Options(source=None if query_id == EXAM else query_id)
+    done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
+    output = Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
+    output.note(*(f"note: {one}" for one in done.notes))
+    return output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+
+
+@operation("items set", act="run exams")
+def set_(
+    project: Project,
+    *,
+    item_ids: Annotated[tuple[str, ...], Argument(metavar="ITEM...")],
+    topic: Annotated[str | None, Option(help="Topic; empty to remove it.")] = None,
+    passage: Annotated[
+        str | None, Option("--source", help="Source passage of the items; empty to remove it.", metavar="PASSAGE")
+    ] = None,
+    levels: Annotated[
+        tuple[str, ...], Option("--bloom", help="Level of Bloom's taxonomy, or auto; may be repeated.")
+    ] = (),
+    types: Annotated[tuple[str, ...], Option("--type", help="Question type, or auto; may be repeated.")] = (),
+) -> str:
+    """Set the topic, source or categories of items. The activity log keeps the old values.
+
+    The category auto restores the computed categories.
+    """
+    if topic is None and passage is None and not levels and not types:
+        raise InputError("option-missing", "No value was named.", "Use --topic, --source, --bloom or --type.")
+    author = current_author()
+    if topic is not None or passage is not None:
+        set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
+    for scheme, named in (("bloom", levels), ("question type", types)):
+        if named:
+            set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
+    return f"Changed: {how_many(len(set(item_ids)), 'items')}."
+
+
+def _describe_drafts(ids: Sequence[str], what: str, version: int | None) -> Output:
+    saved = f" and saved as bank version {version}."
+    unsaved = ", not saved yet. To save: exam bank save --note NOTE"
+    output = Output({"items": list(ids), "version": version})
+    return output.note(f"{how_many(len(ids), 'items')} {what}{unsaved if version is None else saved}")
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else one_line(text, SHOWN)
