@@ -17,9 +17,9 @@ from ..store import (
     FOLDER,
     STAMP,
     Project,
-    _checkpoints as checkpoints,
     backups,
     check_free,
+    has_log,
     is_open,
     log,
     new_file,
@@ -139,7 +139,7 @@ def _closed(project: Project) -> Path:
             )
     if not project.close(when_unused=True) or is_open(path):
         raise ProjectError("project-busy", f"{path.name} is in use by other work.", "Try again in a minute.")
-    if checkpoints.has_log(path):
+    if has_log(path):
         raise ProjectError(
             "project-busy",
             f"The latest changes of {path.name} are still in its log.",

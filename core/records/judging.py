@@ -8,9 +8,8 @@ from datetime import datetime
 
 from ..errors import InputError, unknown_name
 from ..store import Cursor, Project, as_name, log
-from ._double_assignments import check_undecided
 from ._judgments import put_judgment
-from ._teamwork import find_query
+from ._teamwork import check_undecided, find_query
 from ._visible import visible
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}

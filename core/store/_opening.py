@@ -18,9 +18,9 @@ from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
 from ..errors import InputError, ProjectError
 from ..locations import is_reserved, projects_folder
 from ..text import one_line, quoted
-from . import _checkpoints as checkpoints, migrations
-from ._database import Connection, Database, connect, connected, disconnect, is_open
-from ._engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from . import migrations
+from ._database import Connection, Database, connect, connected, disconnect, has_log, is_open, not_closed
+from ._engine import NAME_ANOTHER, check_kind, explained, first_line
 from ._project import Project
 from ._schema import refuse_newer
 
@@ -126,7 +126,7 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     if not shared:
         check_kind(path)
     read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    had_log = checkpoints.has_log(path)
+    had_log = has_log(path)
     for folder in path.parent, path.parent / "backups":
         remove_leftovers(folder)
     connection = connect(path, read_only)
@@ -136,15 +136,15 @@ def open_project(path: Path, read_only: bool = False) -> Project:
             with _beside(path) as working:
                 _upgrade(path, missing[0], working)
             connection = connect(path, read_only)
-        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
+        warning = "" if shared else not_closed(connection, path, had_log)
     except BaseException as error:
         disconnect(path, connection)
         if isinstance(error, duckdb.Error):
             raise explained(path, error) from error
         raise
-    if not_closed:
-        _log.warning("%s", not_closed)
-    return Project(Database(path, connection, read_only), not_closed)
+    if warning:
+        _log.warning("%s", warning)
+    return Project(Database(path, connection, read_only), warning)
 
 
 def missing_steps(path: Path, connection: Connection) -> list[str]:

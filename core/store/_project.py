@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -15,15 +16,15 @@ import duckdb
 
 from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
-from ._acting_person import Acting
 from ._database import GIVEN_UP, Database, Reopening, close_all
-from ._engine_errors import first_line, no_room
-from ._roles import SPEAKING, ActName, Queries, check_author
+from ._engine import first_line, no_room
+from ._roles import SPEAKING, Acting, ActName, Queries, check_author
 from ._sql_values import Parameters, written_in
 from .cache import HIDING, MISSING, SCORES, Cache, NotedCursor, tables_read, tables_written, with_views
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
@@ -411,3 +412,59 @@ def current_author() -> str:
 def as_name(text: str) -> str:
     """Return a name as it is recorded: on one line, without invisible characters."""
     return one_line(text)
+
+
+def setting(project: Project, name: str) -> str | None:
+    """Return the value of a setting; None if it was never set."""
+    value: str | None = project.value("SELECT value FROM settings WHERE name = ?", [name])
+    return value
+
+
+def put_setting(cursor: Cursor, name: str, value: str | None) -> None:
+    """Set a value; None removes the setting."""
+    if value is None:
+        cursor.execute("DELETE FROM settings WHERE name = ?", [name])
+    else:
+        cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [name, value])
+
+
+Q = TypeVar("Q", bound=Hashable)
+
+
+@dataclass
+class _Kept:
+    """The mark and part of each query, and the objects on which all parts depend. They are replaced together."""
+
+    content: tuple[Mapping[Any, tuple[Hashable, Any]], tuple[object, ...]] = field(default=({}, ()))
+
+
+def by_query(
+    project: Project,
+    key: Hashable,
+    marks: Mapping[Q, Hashable],
+    make: Callable[[Sequence[Q]], Mapping[Q, T]],
+    made_of: Sequence[object] = (),
+) -> dict[Q, T]:
+    """Return the parts of a result by query; compute only those whose mark changed.
+
+    Callers must not change a part, because later calls return the same object.
+
+    Args:
+        key: identifies the result with everything that its parts depend on, except `marks` and `made_of`.
+        marks: by query, a value that changes if its part may change: content or a hash, never a state number.
+        make: computes the parts of the given queries, some or all.
+        made_of: objects on which every part depends. All parts are computed again if one of these objects was replaced
+            by another object, such as a table that was read again.
+
+    Returns:
+        The part of each query of `marks`, in their order.
+    """
+    kept = project.cached(("by query", key), _Kept, reads=frozenset())
+    known, before = kept.content
+    if len(before) != len(made_of) or any(old is not new for old, new in zip(before, made_of, strict=True)):
+        known = {}
+    wanted = [query for query, mark in marks.items() if query not in known or known[query][0] != mark]
+    made = make(wanted) if wanted else {}
+    parts = {query: (mark, made[query] if query in made else known[query][1]) for query, mark in marks.items()}
+    kept.content = parts, tuple(made_of)
+    return {query: part for query, (_, part) in parts.items()}

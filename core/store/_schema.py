@@ -15,8 +15,7 @@ import duckdb
 from ..atomic_files import write_file
 from ..errors import ProjectError
 from . import migrations
-from ._engine_errors import NAME_ANOTHER
-from ._engine_memory import CONFIG
+from ._engine import CONFIG, NAME_ANOTHER
 
 Object = tuple[str, str, str, str, str]
 """Kind, schema, name, definition and parameters of an object in a file's catalog."""

@@ -222,7 +222,7 @@ def test_only_three_functions_open_a_database() -> None:
         if any(ast.unparse(call) in ("duckdb.connect", "duckdb.default_connection") for call in calls):
             found.add(file.name)
     # The project's file; a schema for comparison; tables of one's own shards, beside any project.
-    assert found == {"_database.py", "_schema.py", "_engine_memory.py"}
+    assert found == {"_database.py", "_schema.py", "_engine.py"}
 
 
 def test_a_project_of_the_first_release_is_upgraded_with_all_that_it_holds(

@@ -1,14 +1,23 @@
-"""Writing queries with their subtopics, and validation of new ids and names."""
+"""Queries with their subtopics, passages with their texts, and validation of new ids and names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..store import Cursor, Project, stage
-from ..text import all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
-from ..types import Query, Subtopic
+from ..store import Cursor, Project, lent, numbered, quoted_path, stage, table_of
+from ..text import all_clean, all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
+from ..types import Passage, Query, Subtopic
 from ._replaced_data import Keeper
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from ._writing_passages import WrittenPassages
 
 
 def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
@@ -195,3 +204,182 @@ def queries_of(project: Project) -> list[Query]:
             "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries ORDER BY query_key"
         )
     ]
+
+
+PASSAGES_A_BATCH = 5_000
+CHARACTERS_A_BATCH = 1 << 21
+
+_COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given": "VARCHAR"}
+
+
+class PassageFiles:
+    """Passages of files, buffered while they are read. Each has a row number, counted from 0.
+
+    Args:
+        folder: folder of the buffer file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self.rows = 0
+        """Number of passages so far."""
+        self.faulty: set[str] = set()
+        """Passage ids that are not valid in qrels."""
+        self.unclean = False
+        """Whether `clean_text` would change any text."""
+        self._file = folder / "passages.parquet"
+        # Texts rarely repeat within a row group, so a dictionary would not save space.
+        schema = passage_table([], 0).schema
+        self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
+        self._waiting: list[Passage] = []
+        self._held = 0
+
+    def take(self, passages: Iterable[Passage]) -> None:
+        """Add passages. A passage with an empty text is known only by its id."""
+        for passage in passages:
+            self._waiting.append(passage)
+            self.rows += 1
+            self._held += len(passage.text)
+            if len(self._waiting) >= PASSAGES_A_BATCH or self._held >= CHARACTERS_A_BATCH:
+                self._write()
+
+    def close(self) -> None:
+        """Write the remaining passages and finish the file."""
+        self._write()
+        self._writer.close()
+
+    @property
+    def relation(self) -> str:
+        """SQL for the table of passages, with the columns of `passage_table`; valid after `close`."""
+        return f"read_parquet({quoted_path(self._file)})"
+
+    def _write(self) -> None:
+        if self._waiting:
+            table = passage_table(self._waiting, self.rows - len(self._waiting))
+            self.unclean |= table["given"].null_count < len(table)
+            self.faulty.update(_faulty_ids([passage.passage_id for passage in self._waiting]))
+            self._writer.write_table(table)
+        self._waiting, self._held = [], 0
+
+
+def passage_table(passages: Sequence[Passage], start: int) -> pa.Table:
+    """Return passages as a table: `row`, `passage_id`, `text` and `given`.
+
+    `text` is NULL for an empty text. `given` is the original text if `clean_text` changes it, else
+    NULL.
+
+    Args:
+        start: row number of the first passage.
+    """
+    texts = [passage.text for passage in passages]
+    columns: dict[str, Sequence[Any]] = {
+        "row": range(start, start + len(passages)),
+        "passage_id": [passage.passage_id for passage in passages],
+        "text": texts,
+        "given": [None] * len(texts),
+    }
+    if not all_clean(texts):
+        clean = list(map(clean_text, texts))
+        columns |= {"text": clean, "given": list(map(_given, texts, clean))}
+    columns["text"] = [text or None for text in columns["text"]]
+    return table_of(columns, _COLUMNS)
+
+
+def _given(text: str, clean: str) -> str | None:
+    if text == clean:
+        return None
+    # A table cannot hold halves of surrogate pairs, and no project has any.
+    return text if text.encode(errors="ignore").decode() == text else None
+
+
+def _faulty_ids(ids: Sequence[str]) -> Iterator[str]:
+    return iter(()) if not ids or all_plain(ids) else (one for one in ids if fault_of_id(one, one_column=True))
+
+
+def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
+    """Add passages, or the texts of passages that are known only by id.
+
+    Args:
+        keeper: keeps the replaced texts; None refuses to replace texts.
+
+    Returns:
+        The number of passages that had no text before.
+
+    Raises:
+        InputError: a passage has two texts, the replaced text is in use, or the id of a new passage is not valid in
+            qrels.
+    """
+    # Opening a project must not wait for the import of numpy.
+    from ._writing_passages import write_passages
+
+    listed = list(passages)
+    check_new(cursor, "passage", (passage.passage_id for passage in listed))
+    table = passage_table(listed, 0)
+    with lent(cursor, "given_passages", table):
+        unclean = table["given"].null_count < len(table)
+        return write_passages(cursor, "given_passages", len(table), unclean, keeper).new
+
+
+def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None = None) -> WrittenPassages:
+    """Add any number of passages from files as `add_passages` does; passages without a text are added last.
+
+    Args:
+        kept: the buffered passages, closed.
+    """
+    from ._writing_passages import write_passages
+
+    check_new(cursor, "passage", kept.faulty)
+    written = write_passages(cursor, kept.relation, kept.rows, kept.unclean, keeper)
+    (textless,) = (written.text_keys == 0).nonzero()
+    if len(textless):
+        _name_textless(cursor, kept.relation, textless, written)
+    return written
+
+
+def _name_textless(cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages) -> None:
+    """Add passages without a text. Write their keys, and the keys of texts that the project has, into `written`."""
+    with lent(cursor, "textless", numbered(row=rows)):
+        of = f"(SELECT row, passage_id FROM {kept} SEMI JOIN textless USING (row))"
+        name_passages_of(cursor, of, "row")
+        found = cursor.execute(
+            f"SELECT row, passage_key, coalesce(text_key, 0) AS text_key FROM {of} JOIN passages USING (passage_id)"
+        ).fetchnumpy()
+    written.keys[found["row"]], written.text_keys[found["row"]] = found["passage_key"], found["text_key"]
+
+
+def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:
+    """Return the unclean question texts that earlier versions stored unchanged. They stay, with their grades."""
+    # The database cannot hold halves of surrogate pairs, nor be queried with them.
+    asked = [text for text in texts if text.encode(errors="ignore").decode() == text]
+    return {
+        text
+        for (text,) in cursor.execute(
+            "SELECT text FROM question_texts WHERE list_contains(?, text)", [asked]
+        ).fetchall()
+    }
+
+
+def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:
+    """Add every passage of a table that the project does not know yet.
+
+    Args:
+        table: table, or SQL for one, with a column `passage_id`.
+        place: SQL of the order of its rows.
+    """
+    cursor.execute(
+        "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
+        f" SELECT passage_id, min({place}) AS first FROM {table} ANTI JOIN passages USING (passage_id)"
+        " GROUP BY passage_id ORDER BY first)"
+    )
+
+
+def passage_texts(project: Project, passage_ids: Sequence[str]) -> dict[str, str]:
+    """Return the texts of passages by id; passages without a text are left out."""
+    return dict(
+        project.rows(
+            "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
+            " WHERE passage_id IN (SELECT unnest($ids))",
+            {"ids": list(passage_ids)},
+        )
+    )

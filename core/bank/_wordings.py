@@ -1,7 +1,9 @@
-"""Detection of proposals and questions with the same wording as another question, or nearly the same."""
+"""Comparison of wordings: word differences, and questions that repeat another question exactly or nearly."""
 
 from __future__ import annotations
 
+import difflib
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +14,33 @@ from ..types import Question
 from ._drafts import drafted_bank
 from ._proposals import STATES, Proposal, proposals
 from ._questions import readable
+
+LIKE = 0.4
+"""Minimum share of the longer wording that both wordings have in common. Below it, a mixed display is unreadable."""
+
+Segment = tuple[Literal["same", "added", "removed"], str]
+
+
+def word_difference(before: str, after: str) -> list[Segment]:
+    """Return the words that were removed, added or kept, in reading order.
+
+    The removed and kept parts, joined, are `before`. Wordings with less than `LIKE` in common are not divided.
+    """
+    old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
+    found: list[Segment] = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found.append(("same", "".join(old[i:j])))
+            continue
+        if i < j:
+            found.append(("removed", "".join(old[i:j])))
+        if k < m:
+            found.append(("added", "".join(new[k:m])))
+    kept = sum(len(text) for tag, text in found if tag == "same")
+    if before and after and kept < LIKE * max(len(before), len(after)):
+        return [("removed", before), ("added", after)]
+    return found
+
 
 NEAR = 0.85
 """Cosine of two questions' embeddings from which the questions are near-duplicates."""
