@@ -238,7 +238,7 @@ WRITTEN = re.compile(r"\b(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) (\w+)")
 SEVERAL = {
     "settings": "the mark of an open file is written before the project is open, and removed in a restored copy",
     "rankings": "runs of millions of lines are written from files, and others from memory",
-    "queries, runs, boards, passages, sources, subtopics": "replaced content is restored",
+    "queries, passages, sources, subtopics": "replaced content is restored",
     "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": "text that an id had, or "
     "that was missing, becomes known, and all that refers to it moves",
 }

@@ -1,4 +1,4 @@
-from . import draft_notes as draft_notes, editing as editing
+from . import editing as editing
 from ._asked_questions import (
     CITING as CITING,
     add_topics as add_topics,
@@ -29,6 +29,7 @@ from ._drafts import (
     drafted_bank as drafted_bank,
     drafted_edits as drafted_edits,
     drafts as drafts,
+    kinds_of_change as kinds_of_change,
     mark as mark,
     new_question as new_question,
     note_written as note_written,
@@ -40,6 +41,7 @@ from ._drafts import (
     seen as seen,
     settle as settle,
     steps as steps,
+    summary_of_changes as summary_of_changes,
     take_back as take_back,
     undo as undo,
 )
@@ -128,6 +130,7 @@ from ._questions import (
 from ._saved_graders import (
     SPEC_COLUMNS as SPEC_COLUMNS,
     NamedGrader as NamedGrader,
+    find_prompt_for as find_prompt_for,
     grade_command as grade_command,
     grader_again as grader_again,
     how_to_grade as how_to_grade,
@@ -154,7 +157,6 @@ from ._wordings import (
     same_wordings as same_wordings,
     word_difference as word_difference,
 )
-from .draft_notes import done as done
 from .editing import (
     duplicated as duplicated,
     merged as merged,

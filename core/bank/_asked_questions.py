@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..grouping import grouped
 from ..records import Keeper, add_queries
 from ..store import Cursor, Project, stage
 from ..types import SEPARATOR, GraderSpec, Query, Question
@@ -180,14 +181,13 @@ def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[
     """Group questions by the id of every query that asks them. A query's own questions precede its parent's."""
     questions = list(questions)
     topics = _topics_of(project, _places(questions))
-    found: dict[str, list[Question]] = {}
-    for question in questions:
-        found.setdefault(question.query_id, []).append(question)
-    for question in questions:
-        for topic in topics.get(question.query_id, ()):
-            if question.subtopic_id in (None, topic):
-                found.setdefault(f"{question.query_id}/{topic}", []).append(question)
-    return found
+    asked = [
+        (f"{question.query_id}/{topic}", question)
+        for question in questions
+        for topic in topics.get(question.query_id, ())
+        if question.subtopic_id in (None, topic)
+    ]
+    return grouped([*((question.query_id, question) for question in questions), *asked])
 
 
 def _places(questions: Iterable[Question]) -> list[Place]:
@@ -200,19 +200,15 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
     Subtopics that are named only in `places`, and not in a saved question, are included.
     """
     places = list(dict.fromkeys(places))
-    found: dict[str, dict[str, None]] = {}
-    for query, subtopic in project.rows(
+    saved = project.rows(
         "SELECT query_id, subtopic_id FROM topics() JOIN queries USING (query_key)"
         " WHERE list_contains(?, query_id) ORDER BY topic_key",
         [list(dict.fromkeys(query for query, _ in places))],
-    ):
-        found.setdefault(query, {})[subtopic] = None
+    )
     named = [(query, subtopic) for query, subtopic in places if subtopic is not None]
     known = _queries_among(project, [f"{query}/{subtopic}" for query, subtopic in named])
-    for query, subtopic in named:
-        if f"{query}/{subtopic}" in known:
-            found.setdefault(query, {})[subtopic] = None
-    return {query: list(subtopics) for query, subtopics in found.items()}
+    named = [(query, subtopic) for query, subtopic in named if f"{query}/{subtopic}" in known]
+    return grouped(dict.fromkeys([*saved, *named]))
 
 
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:

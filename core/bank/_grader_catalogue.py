@@ -110,19 +110,16 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int,
     """
     # Imported labels, and graders that were only tried on a part of the pool, must not become the default.
     tried = grader.spec.imported or 2 * grader.grades < most
+    # A graded file may come from a version that knows more methods.
+    method = grader.spec.method
     return (
         grader.spec.rates_citations,
         grader.grades == 0,
         tried,
-        _preference(grader.spec.method),
+        METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER),
         -grader.grades,
         grader.key,
     )
-
-
-def _preference(method: str) -> int:
-    # A graded file may come from a version that knows more methods.
-    return METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER)
 
 
 @as_act("see boards")

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..limits import exceeded, limit
-from ..store import Cursor, quoted_path
+from ..store import Cursor, ParquetBuffer, lent, quoted_path
 from ..types import Question
 from ._questions import as_question
-from ._saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, questions_lent, save_parts
+from ._saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, question_table, save_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
     Args:
         imported: questions from a file; questions without a text have no effect.
     """
-    with questions_lent(cursor, imported):
+    with lent(cursor, "incoming_bank", question_table(cursor, imported)):
         return take_words_of(cursor, "incoming_bank")
 
 
@@ -143,7 +143,7 @@ Larger files are read again for each step, to limit memory.
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
 
-class QuestionFile:
+class QuestionFile(ParquetBuffer):
     """Questions of imported files, buffered while the files are read.
 
     A file may repeat a question on every line of its query.
@@ -153,10 +153,7 @@ class QuestionFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        import pyarrow.parquet as pq
-
-        self._file = folder / "questions.parquet"
-        self._writer = pq.ParquetWriter(self._file, _kept([], [], 0).schema, compression="lz4")
+        super().__init__(folder / "questions.parquet", _kept([], [], 0).schema, use_dictionary=True)
         self._waiting: list[Question] = []
         self._rows = self._characters = 0
         self._unclean = False
@@ -179,11 +176,6 @@ class QuestionFile:
             self._waiting.append(question)
             if len(self._waiting) >= QUESTIONS_A_PART:
                 self._write()
-
-    def close(self) -> None:
-        """Write the waiting questions and close the file."""
-        self._write()
-        self._writer.close()
 
     def settle(self, cursor: Cursor) -> int:
         """Merge repetitions of a question: the first repetition with a text counts, or else the first.
@@ -239,11 +231,6 @@ class QuestionFile:
         )
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
-
-    @property
-    def relation(self) -> str:
-        """SQL for a table of the questions after `settle`, with the columns of `bank.saving.columns_of`."""
-        return f"read_parquet({quoted_path(self._file)})"
 
     def take_words(self, cursor: Cursor) -> Words:
         """Add texts to questions that were known by id only; see `bank.take_words`."""

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
+from ..grouping import grouped
 from ..records import add_seals, hidden_questions, open_seals, sealed_questions
-from ..store import Cursor, Project, as_act, cache, log, put_setting, setting
+from ..store import Cursor, Project, as_act, log, put_setting, setting
 from ..types import Query, Question, Subtopic
 
 
@@ -53,9 +54,7 @@ class QueryOverview:
 @as_act("see boards")
 def latest_version(project: Project) -> int:
     """Return the number of the newest bank version; 0 if none was saved."""
-    return project.cached(
-        "latest version", lambda: int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions")), cache.BANK
-    )
+    return int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions"))
 
 
 @as_act("see boards")
@@ -240,10 +239,11 @@ def seal(
     if sealed_questions(project):
         raise InputError("already-sealed", "Questions are already sealed.", "Open them first: exam bank open")
     seed = secrets.randbelow(2**31) if seed is None else seed
-    by_query: dict[str, list[str]] = {}
-    for question in questions(project):
-        if question.active and question.weight > 0 and question.text:
-            by_query.setdefault(question.query_id, []).append(question.question_id)
+    by_query = grouped(
+        (question.query_id, question.question_id)
+        for question in questions(project)
+        if question.active and question.weight > 0 and question.text
+    )
     drawn = {
         query: sorted(random.Random(f"{seed} {query}").sample(sorted(ids), per_query))
         for query, ids in by_query.items()

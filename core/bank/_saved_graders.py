@@ -34,6 +34,20 @@ def prompts(project: Project) -> dict[str, Prompt]:
     return {**built_in(), **{version.prompt.name: version.prompt for version in prompt_versions(project)}}
 
 
+def find_prompt_for(project: Project, use: str, name: str, form: str | None = None) -> Prompt:
+    """Return the prompt with a name that has a use and, if given, a form.
+
+    Raises:
+        InputError: no such prompt.
+    """
+    fitting = {
+        prompt.name: prompt for prompt in prompts(project).values() if prompt.use == use and form in (None, prompt.form)
+    }
+    if name not in fitting:
+        raise unknown_name("unknown-prompt", f"prompt for '{use}':", name, sorted(fitting))
+    return fitting[name]
+
+
 def prompt_versions(project: Project) -> list[PromptVersion]:
     """Return every version of the project's own prompts, oldest first."""
     return [
@@ -184,7 +198,10 @@ def remove_named_grader(project: Project, name: str, author: str) -> None:
     Raises:
         InputError: the name is unknown.
     """
-    _find(project, name)
+    known = {named.name: named for named in named_graders(project)}
+    if name not in known:
+        hint = "" if known else "Save one on the Grading screen or with exam graders add."
+        raise unknown_name("unknown-grader", "saved grader", name, known, hint)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM named_graders WHERE name = ?", [name])
         log(cursor, author, "remove grader", name=name)
@@ -325,16 +342,3 @@ def stored_spec(row: Sequence[Any]) -> GraderSpec:
 
 def _specs(project: Project) -> list[GraderSpec]:
     return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]
-
-
-def _find(project: Project, name: str) -> NamedGrader:
-    known = {named.name: named for named in named_graders(project)}
-    if name not in known:
-        raise unknown_name(
-            "unknown-grader",
-            "saved grader",
-            name,
-            known,
-            "" if known else "Save one on the Grading screen or with exam graders add.",
-        )
-    return known[name]

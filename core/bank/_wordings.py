@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..grouping import grouped
 from ..store import Project
 from ..types import Question
 from ._drafts import drafted_bank
@@ -113,18 +114,15 @@ def marks(
         else:
             known = questions
         wording = normalised(proposal.text)
-        same = next((one for one in _for(proposal, known) if normalised(one.text) == wording), None)
+        # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
+        earlier = (one for one in known if one.before < proposal.key)
+        same = next((one for one in earlier if normalised(one.text) == wording), None)
         if same is not None:
             found[proposal.key] = Repeat("same", same.of, same.text)
     if near:
         rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in found]
         found |= _like(rest, questions, threshold)
     return found
-
-
-def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
-    # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
-    return (one for one in known if one.before < proposal.key)
 
 
 def _questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
@@ -174,10 +172,8 @@ def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
 
     Questions with the same words but other choices, or another subtopic, are not repetitions.
     """
-    alike: dict[object, list[Question]] = {}
-    for question in questions:
-        if question.active and (wording := normalised(question.text or "")):
-            alike.setdefault((wording, question.choices), []).append(question)
+    worded = [(normalised(question.text or ""), question) for question in questions if question.active]
+    alike = grouped(((wording, question.choices), question) for wording, question in worded if wording)
     found = {}
     for same in alike.values():
         for question in same:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Annotated, Literal
 
 from .. import bank
-from ..bank import authors, conflicts, draft_notes, questions, take_back
+from ..bank import authors, conflicts, kinds_of_change, questions, take_back
 from ..errors import InputError
 from ..store import Project
 from .console import counted
@@ -27,7 +27,7 @@ def list_drafts(
     """List unsaved changes. Save them with exam bank save --author NAME."""
     saved = {question.question_id: question for question in questions(project)}
     found = [
-        (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+        (author, draft.question, kinds_of_change(saved.get(question_id), draft.question), question_id in crossed)
         for author in authors(project)
         if who in (None, author)
         for crossed in [{one.mine.question_id for one in conflicts(project, author)}]

@@ -189,6 +189,7 @@ from ._teamwork import (
     double_of as double_of,
     doubles as doubles,
     doubles_of as doubles_of,
+    due_of as due_of,
     dues as dues,
     guidelines as guidelines,
     mark_done as mark_done,

@@ -112,7 +112,8 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
         page: counted from 1.
     """
     sought = sought or Sought()
-    values, acts = _values(sought), _SOUGHT.format(activity=visible(project, "activity"))
+    values: dict[str, Any] = {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
+    acts = _SOUGHT.format(activity=visible(project, "activity"))
     told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"), texts=readable_texts(project))
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
@@ -138,10 +139,6 @@ def _brought_back(project: Project) -> frozenset[int]:
         if key not in found and undone is not None:
             found.add(undone)
     return frozenset(found)
-
-
-def _values(sought: Sought) -> dict[str, Any]:
-    return {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
 
 
 def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
@@ -311,15 +308,11 @@ def _restore(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: i
                 f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE {kept}"
                 " ORDER BY rowid"
             )
-        if kind == "run":
+        if of.named_in:
+            changed = ", ".join(f"{column} = r.{column}" for column in of.further)
             cursor.execute(
-                "UPDATE runs SET tag = r.tag, file = r.file FROM replaced_runs r"
-                f" WHERE r.{kept} AND r.run_key = runs.run_key"
-            )
-        if kind == "leaderboard":
-            cursor.execute(
-                "UPDATE boards SET measure = r.measure FROM replaced_boards r"
-                f" WHERE r.{kept} AND r.board_key = boards.board_key"
+                f"UPDATE {of.named_in} SET {changed} FROM replaced_{of.named_in} r"
+                f" WHERE r.{kept} AND r.{of.key} = {of.named_in}.{of.key}"
             )
 
 

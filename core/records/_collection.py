@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..store import Cursor, Project, lent, numbered, quoted_path, stage, table_of
+from ..grouping import grouped
+from ..store import Cursor, ParquetBuffer, Project, lent, numbered, stage_rows, table_of
 from ..text import all_clean, all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
 from ..types import Passage, Query, Subtopic
 from ._replaced_data import Keeper
@@ -36,17 +37,13 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
     """
     check_new(cursor, "query", (q.query_id for q in queries))
     queries = [_clean_query(query) for query in queries]
-    stage(
+    stage_rows(
         cursor,
         "new_queries",
-        {
-            "query_id": [q.query_id for q in queries],
-            "text": [q.text or q.query_id for q in queries],
-            "narrative": [q.narrative for q in queries],
-            "answer": [q.answer for q in queries],
-            "further_answers": [list(q.further_answers) or None for q in queries],
-            "position": list(range(len(queries))),
-        },
+        [
+            (q.query_id, q.text or q.query_id, q.narrative, q.answer, q.further_answers or None, at)
+            for at, q in enumerate(queries)
+        ],
         {
             "query_id": "VARCHAR",
             "text": "VARCHAR",
@@ -145,10 +142,8 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keep
     rows = [(q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)]
     if not rows:
         return
-    names = ("query_id", "subtopic_id", "text", "position")
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    types = dict.fromkeys(names, "VARCHAR") | {"position": "INTEGER"}
-    stage(cursor, "new_subtopics", columns, types)
+    types = {"query_id": "VARCHAR", "subtopic_id": "VARCHAR", "text": "VARCHAR", "position": "INTEGER"}
+    stage_rows(cursor, "new_subtopics", rows, types)
     cursor.execute(
         "INSERT INTO subtopics SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
         " FROM new_subtopics n JOIN queries USING (query_id)"
@@ -193,11 +188,8 @@ def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
 
 def queries_of(project: Project) -> list[Query]:
     """Return the queries of a project with their subtopics, in order."""
-    subtopics: dict[int, list[Subtopic]] = {}
-    for key, subtopic_id, text in project.rows(
-        "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"
-    ):
-        subtopics.setdefault(key, []).append(Subtopic(subtopic_id, text))
+    rows = project.rows("SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position")
+    subtopics = grouped((key, Subtopic(subtopic_id, text)) for key, subtopic_id, text in rows)
     return [
         Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ()))
         for key, query_id, text, narrative, answer, further in project.rows(
@@ -212,26 +204,21 @@ CHARACTERS_A_BATCH = 1 << 21
 _COLUMNS = {"row": "INTEGER", "passage_id": "VARCHAR", "text": "VARCHAR", "given": "VARCHAR"}
 
 
-class PassageFiles:
-    """Passages of files, buffered while they are read. Each has a row number, counted from 0.
+class PassageFiles(ParquetBuffer):
+    """Passages of files, buffered with the columns of `passage_table`. Each has a row number, counted from 0.
 
     Args:
         folder: folder of the buffer file.
     """
 
     def __init__(self, folder: Path) -> None:
-        import pyarrow.parquet as pq
-
+        super().__init__(folder / "passages.parquet", passage_table([], 0).schema)
         self.rows = 0
         """Number of passages so far."""
         self.faulty: set[str] = set()
         """Passage ids that are not valid in qrels."""
         self.unclean = False
         """Whether `clean_text` would change any text."""
-        self._file = folder / "passages.parquet"
-        # Texts rarely repeat within a row group, so a dictionary would not save space.
-        schema = passage_table([], 0).schema
-        self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
         self._waiting: list[Passage] = []
         self._held = 0
 
@@ -243,16 +230,6 @@ class PassageFiles:
             self._held += len(passage.text)
             if len(self._waiting) >= PASSAGES_A_BATCH or self._held >= CHARACTERS_A_BATCH:
                 self._write()
-
-    def close(self) -> None:
-        """Write the remaining passages and finish the file."""
-        self._write()
-        self._writer.close()
-
-    @property
-    def relation(self) -> str:
-        """SQL for the table of passages, with the columns of `passage_table`; valid after `close`."""
-        return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
         if self._waiting:

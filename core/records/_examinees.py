@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError, unknown_name
-from ..store import Cursor, Project, as_name, log, stage
+from ..grouping import grouped, nested
+from ..store import Cursor, Project, as_name, log, stage_rows
 from ..text import clean_or_none, fault_of_id, quoted
 from ._collection import check_new
+from ._generated_answers import counting
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
@@ -141,12 +143,7 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
 
 def _factors(cursor: Cursor) -> dict[int, dict[str, str]]:
     """Return the latest level by examinee key and factor, factors in the order of their first statement."""
-    found: dict[int, dict[str, str]] = {}
-    for key, factor, level in cursor.execute(
-        "SELECT student_key, factor, level FROM student_factors ORDER BY rowid"
-    ).fetchall():
-        found.setdefault(key, {})[factor] = level
-    return found
+    return nested(cursor.execute("SELECT student_key, factor, level FROM student_factors ORDER BY rowid").fetchall())
 
 
 def students(project: Project) -> list[Student]:
@@ -219,16 +216,22 @@ def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sit
     Returns:
         The number of rows written: new answers, and every failure.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in _ANSWER_COLUMNS}
-    for one in answers:
-        texts = [clean_or_none(text) for text in (one.reason, one.raw, one.note)]
-        values = (
-            *(student_key, one.item_text_key, one.context, one.correct, texts[0], one.chosen),
-            *(None if one.scores is None else list(one.scores), texts[1], texts[2], sitting_key),
+    rows = [
+        (
+            student_key,
+            answer.item_text_key,
+            answer.context,
+            answer.correct,
+            clean_or_none(answer.reason),
+            answer.chosen,
+            answer.scores,
+            clean_or_none(answer.raw),
+            clean_or_none(answer.note),
+            sitting_key,
         )
-        for name, value in zip(_ANSWER_COLUMNS, values, strict=True):
-            columns[name].append(value)
-    stage(cursor, "new_answers", columns, _ANSWER_COLUMNS)
+        for answer in answers
+    ]
+    stage_rows(cursor, "new_answers", rows, _ANSWER_COLUMNS)
     return int(
         cursor.execute(
             "INSERT INTO answers FROM new_answers n WHERE NOT EXISTS (SELECT * FROM answers a"
@@ -244,18 +247,15 @@ Asked = tuple[int, str]
 
 def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
     """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else the last failure."""
-    found: dict[Asked, Answer] = {}
-    for row in cursor.execute(
+    rows = cursor.execute(
         "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
-        " ORDER BY rowid",
+        f" {counting('item_text_key, context', 'correct')} ORDER BY rowid",
         [student_key],
-    ).fetchall():
-        item, context, correct, reason, chosen, scores, raw, note = row
-        answer = Answer(item, context, correct, reason, chosen, None if scores is None else tuple(scores), raw, note)
-        known = found.get((item, context))
-        if known is None or known.correct is None:
-            found[item, context] = answer
-    return found
+    ).fetchall()
+    return {
+        (item, context): Answer(item, context, correct, reason, chosen, scores and tuple(scores), raw, note)
+        for item, context, correct, reason, chosen, scores, raw, note in rows
+    }
 
 
 def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
@@ -275,15 +275,13 @@ Ranking = Sequence[tuple[str, float]]
 
 def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
     """Return the rankings of a retrieval by question id; empty for an unknown retrieval."""
-    found: dict[str, list[tuple[str, float]]] = {}
-    for question_id, passage_id, score in cursor.execute(
+    rows = cursor.execute(
         "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r USING (retrieval_key)"
         " JOIN questions USING (question_key) JOIN passages USING (passage_key) WHERE r.name = ?"
         " ORDER BY question_key, rank",
         [name],
-    ).fetchall():
-        found.setdefault(question_id, []).append((passage_id, score))
-    return found
+    ).fetchall()
+    return grouped((question_id, (passage_id, score)) for question_id, passage_id, score in rows)
 
 
 def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str) -> int:
@@ -309,7 +307,7 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
         for rank, (passage, score) in enumerate(ranking, 1)
     ]
     types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
-    stage(cursor, "new_retrieved", {column: [line[at] for line in lines] for at, column in enumerate(types)}, types)
+    stage_rows(cursor, "new_retrieved", lines, types)
     for what, column, hint in (
         ("item", "question", "In a run for an exam, use item ids as query ids. See exam items list."),
         ("passage", "passage", "Import the passages first."),

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..errors import InputError, unknown_name
-from ..store import Cursor, Project, as_name, log, stage
+from ..grouping import nested
+from ..store import Cursor, Project, as_name, log, stage, stage_rows
 from ..text import clean_or_none, clean_text
 from ._collection import check_new
 from ._teamwork import find_query
@@ -72,6 +73,17 @@ class Comparison:
     note: str | None = None
 
 
+def counting(place: str, result: str, rowid: str = "rowid") -> str:
+    """Return SQL that selects the row that counts at each place: the first with a result, or else the last failure.
+
+    Args:
+        place: the columns of the place.
+        result: the column that is NULL for a failure.
+    """
+    order = f"{result} IS NULL, CASE WHEN {result} IS NULL THEN -{rowid} ELSE {rowid} END"
+    return f"QUALIFY row_number() OVER (PARTITION BY {place} ORDER BY {order}) = 1"
+
+
 def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
     """Return the keys of answer texts, by text; add new texts."""
     wanted = list(dict.fromkeys(texts))
@@ -118,17 +130,14 @@ def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generate
     """
     cleaned = [clean_or_none(one.text) for one in answers]
     keys = answer_text_keys(cursor, [text for text in cleaned if text is not None])
-    columns: dict[str, list[Any]] = {name: [] for name in _GENERATED}
-    for one, text in zip(answers, cleaned, strict=True):
-        question, context, temperature, draw = one.place
-        told = _told(context)
-        values = (
-            *(generator_key, question, *told, temperature, draw, one.seed, None if text is None else keys[text]),
-            *(clean_or_none(one.reason), one.shortened, clean_or_none(one.note), job),
-        )
-        for name, value in zip(_GENERATED, values, strict=True):
-            columns[name].append(value)
-    stage(cursor, "new_generated", columns, _GENERATED)
+    rows: list[tuple[Any, ...]] = []
+    for answer, text in zip(answers, cleaned, strict=True):
+        question, context, temperature, draw = answer.place
+        text_key = None if text is None else keys[text]
+        reason, note = clean_or_none(answer.reason), clean_or_none(answer.note)
+        place = generator_key, question, *_context_columns(context), temperature, draw
+        rows.append((*place, answer.seed, text_key, reason, answer.shortened, note, job))
+    stage_rows(cursor, "new_generated", rows, _GENERATED)
     same = " AND ".join(
         f"g.{name} IS NOT DISTINCT FROM n.{name}" for name in ("context_keys", "run", "k", "temperature", "draw")
     )
@@ -141,7 +150,7 @@ def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generate
     )
 
 
-def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | None]:
+def _context_columns(context: AnswerContext) -> tuple[list[int] | None, str | None, int | None]:
     """Return a context as its columns: keys of texts, or run and k."""
     run, *rest = context
     if isinstance(run, str):
@@ -151,21 +160,18 @@ def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | N
 
 def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
     """Return, by place, a generator's answer that counts: the first answer with a text, or else the last failure."""
-    found: dict[AnswerPlace, Generated] = {}
-    for row in project.rows(
-        "SELECT question_text_key, context_keys, run, k, temperature, draw, text, reason, seed, shortened, note,"
-        " text_key FROM generated_answers LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
-        " ORDER BY generated_answers.rowid",
+    place = "question_text_key, context_keys, run, k, temperature, draw"
+    rows = project.rows(
+        f"SELECT {place}, text, reason, seed, shortened, note, coalesce(text_key, 0) FROM generated_answers g"
+        " LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
+        f" {counting(place, 'text_key', 'g.rowid')} ORDER BY g.rowid",
         [generator_key],
-    ):
-        question, keys, run, k, temperature, draw, *rest = row
-        context: AnswerContext = tuple(keys) if keys is not None else (run, k or 0)
-        text, reason, seed, shortened, note, key = rest
-        one = Generated((question, context, temperature, draw), text, reason, seed, shortened, note, key or 0)
-        known = found.get(one.place)
-        if known is None or known.text is None:
-            found[one.place] = one
-    return found
+    )
+    found = [
+        Generated((question, (run, k or 0) if keys is None else tuple(keys), temperature, draw), *rest)
+        for question, keys, run, k, temperature, draw, *rest in rows
+    ]
+    return {answer.place: answer for answer in found}
 
 
 _COMPARISONS = {
@@ -188,17 +194,20 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
     Returns:
         The number of rows written: new ratings, and every failure.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in _COMPARISONS}
-    for one in said:
-        question, answer, references = one.about
-        texts = [clean_or_none(text) for text in (one.reason, one.raw, one.note)]
-        values = (
-            *(judge_key, question, answer, list(references), one.rating, texts[0], texts[1], one.confidence, texts[2]),
+    rows = [
+        (
+            judge_key,
+            *result.about,
+            result.rating,
+            clean_or_none(result.reason),
+            clean_or_none(result.raw),
+            result.confidence,
+            clean_or_none(result.note),
             job,
         )
-        for name, value in zip(_COMPARISONS, values, strict=True):
-            columns[name].append(value)
-    stage(cursor, "new_comparisons", columns, _COMPARISONS)
+        for result in said
+    ]
+    stage_rows(cursor, "new_comparisons", rows, _COMPARISONS)
     return int(
         cursor.execute(
             "INSERT INTO comparisons FROM new_comparisons n WHERE NOT EXISTS (SELECT * FROM comparisons c"
@@ -211,17 +220,14 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
 
 def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
     """Return, by comparison, an answer check's result that counts: the first rating, or else the last failure."""
-    found: dict[Compared, Comparison] = {}
-    for question, answer, references, *rest in project.rows(
-        "SELECT question_text_key, answer_text_key, reference_keys, rating, reason, raw, confidence, note"
-        " FROM comparisons WHERE judge_key = ? ORDER BY rowid",
+    texts = "question_text_key, answer_text_key, reference_keys"
+    rows = project.rows(
+        f"SELECT {texts}, rating, reason, raw, confidence, note FROM comparisons WHERE judge_key = ?"
+        f" {counting(texts, 'rating')} ORDER BY rowid",
         [judge_key],
-    ):
-        one = Comparison((question, answer, tuple(references)), *rest)
-        known = found.get(one.about)
-        if known is None or known.rating is None:
-            found[one.about] = one
-    return found
+    )
+    found = [Comparison((question, answer, tuple(references)), *rest) for question, answer, references, *rest in rows]
+    return {comparison.about: comparison for comparison in found}
 
 
 def put_answer_verdicts(
@@ -240,19 +246,14 @@ def put_answer_verdicts(
     texts = {place: clean_text(place[1]) for place in said}
     keys = answer_text_keys(cursor, texts.values())
     known = _verdicts(cursor, source)
-    new = {
-        (query, keys[texts[query, answer]]): verdict
-        for (query, answer), verdict in said.items()
-        if known.get((query, keys[texts[query, answer]]), {}).get(source) is not verdict
-    }
+    placed = {(query, keys[texts[query, answer]]): verdict for (query, answer), verdict in said.items()}
+    new = [
+        (query, words[query], answer, verdict)
+        for (query, answer), verdict in placed.items()
+        if known.get((query, answer), {}).get(source) is not verdict
+    ]
     types = dict.fromkeys(("query_key", "question_text_key", "answer_text_key"), "INTEGER") | {"acceptable": "BOOLEAN"}
-    columns: dict[str, list[Any]] = {
-        "query_key": [query for query, _ in new],
-        "question_text_key": [words[query] for query, _ in new],
-        "answer_text_key": [answer for _, answer in new],
-        "acceptable": list(new.values()),
-    }
-    stage(cursor, "new_verdicts", columns, types)
+    stage_rows(cursor, "new_verdicts", new, types)
     cursor.execute(
         "INSERT INTO answer_verdicts SELECT query_key, question_text_key, answer_text_key, ?, acceptable, ?,"
         " now()::TIMESTAMP FROM new_verdicts ORDER BY rowid",
@@ -271,15 +272,13 @@ def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[i
 
 
 def _verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
-    found: dict[tuple[int, int], dict[str, bool]] = {}
-    for query, answer, of, acceptable in cursor.execute(
-        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) FROM answer_verdicts"
-        " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL ORDER BY min(rowid)",
+    rows = cursor.execute(
+        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) AS latest FROM answer_verdicts"
+        " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL"
+        " HAVING latest IS NOT NULL ORDER BY min(rowid)",
         {"source": source},
-    ).fetchall():
-        if acceptable is not None:
-            found.setdefault((query, answer), {})[of] = acceptable
-    return found
+    ).fetchall()
+    return nested(((query, answer), judge, acceptable) for query, answer, judge, acceptable in rows)
 
 
 Role = Literal["generator", "judge"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, unknown_name
 from ..store import (
@@ -18,7 +18,7 @@ from ..store import (
     log,
     numbered,
     put_setting,
-    stage,
+    stage_rows,
     table_of,
 )
 from ..types import Board, Judgment
@@ -146,12 +146,8 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
         InputError: the id of a new passage is not valid in qrels.
     """
     check_new(cursor, "passage", (j.passage_id for j in judgments))
-    columns: dict[str, list[Any]] = {
-        "query_id": [j.query_id for j in judgments],
-        "passage_id": [j.passage_id for j in judgments],
-        "value": [j.value for j in judgments],
-    }
     types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
+    columns = {name: [getattr(judgment, name) for judgment in judgments] for name in types}
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
     )
@@ -332,21 +328,14 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
         cursor.execute("UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]])
     else:
         cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
-    columns: dict[str, list[Any]] = {
-        "run": [row.run for row in board.rows],
-        "score": [row.score for row in board.rows],
-        "std_error": [row.std_error for row in board.rows],
-        "rank": [row.rank for row in board.rows],
-    }
     types = {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"}
-    stage(cursor, "new_board", columns, types)
+    stage_rows(cursor, "new_board", [(row.run, row.score, row.std_error, row.rank) for row in board.rows], types)
     cursor.execute(
         "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
         [board.name],
     )
     cells = [(run, query, score) for run, scores in board.per_query.items() for query, score in scores.items()]
-    columns = {name: [cell[at] for cell in cells] for at, name in enumerate(("run", "query_id", "score"))}
-    stage(cursor, "new_board", columns, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"})
+    stage_rows(cursor, "new_board", cells, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"})
     cursor.execute(
         "INSERT INTO board_query_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
         [board.name],

@@ -331,11 +331,10 @@ def find_token(project: Project, text: str) -> Token | None:
     Its hash is compared with every stored hash in constant time, so that the response time reveals
     nothing about partial matches.
     """
-    shown, found = _hash(text), None
-    for key, kept in project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL"):
-        if hmac.compare_digest(shown, kept):
-            found = key
-    token = next((one for one in tokens(project) if one.key == found), None)
+    shown = _hash(text)
+    rows = project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL")
+    keys = [key for key, kept in rows if hmac.compare_digest(shown, kept)]
+    token = next((known for known in tokens(project) if known.key in keys), None)
     if token is not None and not project.read_only and (
         token.used_at is None or abs(datetime.now() - token.used_at) > USED
     ):  # fmt: skip
@@ -362,7 +361,7 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
+_seen: dict[Path, tuple[tuple[tuple[int, int], ...], frozenset[str]]] = {}
 """By file, its state when it was read, and the identities in it."""
 
 
@@ -392,11 +391,7 @@ def peek_members(path: Path) -> frozenset[str] | None:
     return found
 
 
-def _looks(path: Path) -> tuple[int, ...]:
+def _looks(path: Path) -> tuple[tuple[int, int], ...]:
     """Return the modification times and sizes of the file and its log."""
-    found: list[int] = []
-    for file in path, log_of(path):
-        if file.exists():
-            about = file.stat()
-            found += [about.st_mtime_ns, about.st_size]
-    return tuple(found)
+    about = [file.stat() for file in (path, log_of(path)) if file.exists()]
+    return tuple((state.st_mtime_ns, state.st_size) for state in about)

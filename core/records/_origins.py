@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from ..errors import unknown_name
-from ..store import Cursor, Project, as_name, log, put_setting, setting, stage
+from ..store import Cursor, Project, as_name, log, put_setting, setting, stage_rows
 from ..types import KeptObject
 from ._collection import check_new
 from ._runs import check_runs
@@ -38,15 +38,11 @@ def state_families(project: Project, part: Part, name: str, families: Sequence[s
         raise unknown_name("unknown-grader", "grader fingerprint", name, (), "See exam graders list --json.")
     named = list(dict.fromkeys(family for one in families if (family := as_name(one).lower())))
     with project.transaction() as cursor:
-        _state(cursor, part, name, named, author)
-
-
-def _state(cursor: Cursor, part: Part, name: str, families: list[str], author: str) -> None:
-    cursor.execute(
-        "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
-        [part, name, families, as_name(author)],
-    )
-    log(cursor, author, STATE_FAMILIES, part=part, name=name, families=families)
+        cursor.execute(
+            "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
+            [part, name, named, as_name(author)],
+        )
+        log(cursor, author, STATE_FAMILIES, part=part, name=name, families=named)
 
 
 def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
@@ -60,14 +56,14 @@ def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
     }
 
 
-_KEY = ("form", "query_id", "name")
-
-
 def keep_objects(cursor: Cursor, objects: Iterable[KeptObject]) -> None:
     """Keep objects of known queries; each replaces the object of the same form, query and name."""
-    found = {(one.form, one.query_id, one.name): json.dumps(one.content) for one in objects}
-    columns = {name: [key[at] for key in found] for at, name in enumerate(_KEY)} | {"content": list(found.values())}
-    stage(cursor, "new_objects", columns, dict.fromkeys(columns, "VARCHAR"))
+    rows = {
+        (kept.form, kept.query_id, kept.name): (kept.form, kept.query_id, kept.name, json.dumps(kept.content))
+        for kept in objects
+    }
+    types = dict.fromkeys(("form", "query_id", "name", "content"), "VARCHAR")
+    stage_rows(cursor, "new_objects", list(rows.values()), types)
     cursor.execute(
         "DELETE FROM kept_objects WHERE (form, query_key, name) IN"
         " (SELECT (form, query_key, name) FROM new_objects JOIN queries USING (query_id))"

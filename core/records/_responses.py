@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import Report, unknown_name
 from ..sentences import split_sentences
-from ..store import COLLECTION, Cursor, Project, as_act, log, stage
+from ..store import COLLECTION, Cursor, Project, as_act, log, stage, stage_rows
 from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
@@ -194,20 +194,14 @@ def place_parts(
     ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
     add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
     rows = {
-        (passage_id, position): (sentence.begin, sentence.end, list(sentence.citations))
+        (passage_id, position): (passage_id, position, sentence.begin, sentence.end, sentence.citations)
         for passage_id, (_, part) in zip(ids, wanted, strict=True)
         for position, sentence in enumerate(part.sentences, 1)
     }
-    stage(
+    stage_rows(
         cursor,
         "new_sentences",
-        {
-            "passage_id": [passage_id for passage_id, _ in rows],
-            "position": [position for _, position in rows],
-            "begins": [row[0] for row in rows.values()],
-            "ends": [row[1] for row in rows.values()],
-            "citations": [row[2] for row in rows.values()],
-        },
+        list(rows.values()),
         {
             "passage_id": "VARCHAR",
             "position": "INTEGER",
@@ -250,8 +244,7 @@ def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None:
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(("run", "query_id", "words"))}
-    stage(cursor, "new_responses", columns, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"})
+    stage_rows(cursor, "new_responses", rows, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"})
     cursor.execute(
         "DELETE FROM responses WHERE run_key IN (SELECT run_key FROM runs JOIN new_responses n ON n.run = runs.name)"
     )
@@ -330,12 +323,7 @@ def write_gold(
         for response, ids in zip(found, placed, strict=True)
         for position, passage_id in enumerate(ids, 1)
     ]
-    stage(
-        cursor,
-        "new_gold",
-        {name: [row[i] for row in rows] for i, name in enumerate(("query_id", "passage_id", "position"))},
-        {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"},
-    )
+    stage_rows(cursor, "new_gold", rows, {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"})
     _clear(cursor, keeper)
     cursor.execute(
         "INSERT INTO gold_passages SELECT query_key, passage_key, position"

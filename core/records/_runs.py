@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import unknown_name
-from ..store import COLLECTION, Cursor, Project, array_of, as_act, lent, let_go, numbered, quoted_path, stage, table_of
+from ..store import (
+    COLLECTION,
+    Cursor,
+    ParquetBuffer,
+    Project,
+    array_of,
+    as_act,
+    lent,
+    let_go,
+    numbered,
+    stage_rows,
+    table_of,
+)
 from ..types import Ranked, RankedColumns
 from ._collection import check_new, name_passages_of
 from ._replaced_data import Keeper
@@ -91,16 +103,8 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
         InputError: the name of a new run has control characters.
     """
     check_new(cursor, "run", (name for name, _, _ in runs))
-    given = {name: (tag, file) for name, tag, file in runs}
-    columns: dict[str, list[Any]] = {
-        "name": list(given),
-        "tag": [tag for tag, _ in given.values()],
-        "file": [file for _, file in given.values()],
-        "position": list(range(len(given))),
-    }
-    stage(
-        cursor, "given_runs", columns, {"name": "VARCHAR", "tag": "VARCHAR", "file": "VARCHAR", "position": "INTEGER"}
-    )
+    given = {name: (name, tag, file) for name, tag, file in runs}
+    stage_rows(cursor, "given_runs", list(given.values()), {"name": "VARCHAR", "tag": "VARCHAR", "file": "VARCHAR"})
     known = cursor.execute(
         "SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name) ORDER BY run_key"
     ).fetchall()
@@ -114,7 +118,7 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
         cursor.execute("UPDATE runs SET tag = g.tag, file = g.file FROM given_runs g WHERE g.name = runs.name")
     cursor.execute(
         "INSERT INTO runs SELECT nextval('keys'), name, tag, file FROM"
-        " (SELECT * FROM given_runs ANTI JOIN runs USING (name) ORDER BY position)"
+        " (SELECT * FROM given_runs ANTI JOIN runs USING (name) ORDER BY given_runs.rowid)"
     )
     keys = dict(cursor.execute("SELECT name, run_key FROM runs SEMI JOIN given_runs USING (name)").fetchall())
     return [int(keys[name]) for name, _, _ in runs]
@@ -247,7 +251,7 @@ LINES_A_PART = 100_000
 _COLUMNS = {"run": "INTEGER", "query": "INTEGER", "passage": "INTEGER", "rank": "INTEGER", "score": "DOUBLE"}
 
 
-class RankingFile:
+class RankingFile(ParquetBuffer):
     """Lines of rankings, buffered while they are read, with numbers for runs, queries and passages.
 
     Args:
@@ -255,17 +259,14 @@ class RankingFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        import pyarrow.parquet as pq
-
+        schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
+        super().__init__(folder / "rankings.parquet", schema)
         self.runs: dict[str, int] = {}
         """The number of each run in the file."""
         self.queries: dict[str, int] = {}
         """The number of each query in the file."""
-        self._file = folder / "rankings.parquet"
         self._waiting: list[dict[str, NDArray[Any]]] = []
         self._lines = 0
-        schema = table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema
-        self._writer = pq.ParquetWriter(self._file, schema, compression="lz4", use_dictionary=False)
 
     def take(self, rankings: Mapping[str, Sequence[Ranked]], rows: Mapping[str, int]) -> int:
         """Add rankings; return the number of lines.
@@ -313,16 +314,6 @@ class RankingFile:
         if self._lines >= LINES_A_PART:
             self._write()
         return size
-
-    def close(self) -> None:
-        """Write the remaining lines and finish the file."""
-        self._write()
-        self._writer.close()
-
-    @property
-    def relation(self) -> str:
-        """SQL for the table of lines; valid after `close`."""
-        return f"read_parquet({quoted_path(self._file)})"
 
     def _write(self) -> None:
         import numpy as np

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from ..errors import InputError, NotAllowed, unknown_name
+from ..grouping import grouped, nested
 from ..store import Cursor, Project, as_name, log
 from ..text import clean_text, first_few, how_many
 
@@ -80,13 +81,12 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
     """Return when people marked queries as done, by name and query id; withdrawn marks are absent."""
-    found: dict[str, dict[str, datetime]] = {}
-    for author, query_id, at in project.rows(
-        "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
-        " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
-    ):
-        found.setdefault(author, {})[query_id] = at
-    return found
+    return nested(
+        project.rows(
+            "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
+            " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
+        )
+    )
 
 
 def find_query(cursor: Cursor, query_id: str) -> int:
@@ -159,21 +159,18 @@ class Double:
 
 def doubles(project: Project) -> list[Double]:
     """Return the open double assignments, in the order of the queries."""
-    people: dict[int, dict[str, str]] = {}
-    reasons: dict[int, dict[str, str]] = {}
-    for key, name, turn, reason in project.rows(
+    turns = project.rows(
         "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason, double_turn_key) FROM double_turns t"
         " GROUP BY ALL ORDER BY double_key, min(double_turn_key)"
-    ):
-        people.setdefault(key, {})[name] = turn
-        if reason:
-            reasons.setdefault(key, {})[name] = reason
-    passages: dict[int, list[str]] = {}
-    for key, passage_id in project.rows(
-        "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS passage_key FROM doubles"
-        " WHERE ended_at IS NULL) JOIN passages USING (passage_key) ORDER BY ALL"
-    ):
-        passages.setdefault(key, []).append(passage_id)
+    )
+    people = nested((key, name, turn) for key, name, turn, _ in turns)
+    reasons = nested((key, name, reason) for key, name, _, reason in turns if reason)
+    passages: dict[int, list[str]] = grouped(
+        project.rows(
+            "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS passage_key FROM doubles"
+            " WHERE ended_at IS NULL) JOIN passages USING (passage_key) ORDER BY ALL"
+        )
+    )
     return [
         Double(
             key, query_id, tuple(passages.get(key, ())) if some else None, wanted, adjudicator, author, stated_at,
@@ -441,30 +438,25 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
         log(cursor, author, "set due", **told, **({"person": person} if person else {}))
 
 
-class Dues:
-    """Due dates of queries, for all people or for a single person."""
+Dues = Mapping[tuple[str, str | None], date]
+"""Due dates by query id and name of the person; the name is None for all people."""
 
-    def __init__(self, stated: Mapping[tuple[str, str | None], date]) -> None:
-        self._stated = stated
 
-    def of(self, query_id: str, name: str | None = None) -> date | None:
-        """Return a query's due date for a person, or else its date for all people; None without a date."""
-        own = None if name is None else self._stated.get((query_id, name))
-        return own or self._stated.get((query_id, None))
+def due_of(dates: Dues, query_id: str, name: str) -> date | None:
+    """Return a query's due date for a person, or else its date for all people; None without a date."""
+    return dates.get((query_id, name)) or dates.get((query_id, None))
 
 
 def dues(project: Project) -> Dues:
     """Return all current due dates."""
-    return Dues(
-        {
-            (query_id, name): due
-            for query_id, name, due in project.rows(
-                "SELECT query_id, name, due FROM (FROM dues QUALIFY row_number() OVER"
-                " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1) JOIN queries USING (query_key)"
-                " WHERE due IS NOT NULL"
-            )
-        }
-    )
+    return {
+        (query_id, name): due
+        for query_id, name, due in project.rows(
+            "SELECT query_id, name, due FROM (FROM dues QUALIFY row_number() OVER"
+            " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1) JOIN queries USING (query_key)"
+            " WHERE due IS NOT NULL"
+        )
+    }
 
 
 def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, author: str) -> None:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from ..bank import drafts, proposals
 from ..jobs import jobs
 from ..labels import Policy, basis, progress
-from ..records import PREFIX, Double, Dues, Job, done_queries, doubles, dues, judged_pairs, visible
+from ..records import PREFIX, Double, Dues, Job, done_queries, doubles, due_of, dues, judged_pairs, visible
 from ..store import Member, Project
 from ..text import how_many
 from ._project_summary import agreeing, at_a_glance, stale_overrides
@@ -109,7 +109,7 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
             one.query_id, one.text or one.query_id, one.active, mine[one.query_id], proposed[one.query_id],
             stale[one.query_id], judged.get(one.query_id, 0), one.pooled, ungraded.get(one.query_id, 0),
             None if compared is None else compared.open_of.get(one.query_id, 0),
-            one.query_id in done, due.of(one.query_id, name), one.query_id in blind,
+            one.query_id in done, due_of(due, one.query_id, name), one.query_id in blind,
             *sampled.get(one.query_id, (0, 0)),
         )
         for one in at_a_glance(project)
@@ -180,7 +180,7 @@ def _share(
     today: date,
 ) -> Share:
     finished = set(theirs) & set(done.get(member.name, ()))
-    days = [day for query in theirs if query not in finished if (day := due.of(query, member.name)) is not None]
+    days = [day for query in theirs if query not in finished if (day := due_of(due, query, member.name)) is not None]
     return Share(
         member,
         len(finished),

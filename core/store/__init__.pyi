@@ -19,8 +19,14 @@ from ._backups import (
     unreadable_tables as unreadable_tables,
     verify as verify,
 )
-from ._database import MARK as MARK, connected as connected, has_log as has_log, is_open as is_open, log_of as log_of
-from ._door_file import Door as Door, find_door as find_door, make_door as make_door, remove_door as remove_door
+from ._database import (
+    MARK as MARK,
+    close_projects as close_projects,
+    connected as connected,
+    has_log as has_log,
+    is_open as is_open,
+    log_of as log_of,
+)
 from ._engine import (
     MEMORY as MEMORY,
     SPILL as SPILL,
@@ -29,7 +35,16 @@ from ._engine import (
     no_room as no_room,
     scratch as scratch,
 )
-from ._opening import check_free as check_free, create as create, new_file as new_file, open_project as open_project
+from ._opening import (
+    Door as Door,
+    check_free as check_free,
+    create as create,
+    find_door as find_door,
+    make_door as make_door,
+    new_file as new_file,
+    open_project as open_project,
+    remove_door as remove_door,
+)
 from ._project import (
     SCORELESS as SCORELESS,
     Cursor as Cursor,
@@ -37,7 +52,6 @@ from ._project import (
     as_act as as_act,
     as_name as as_name,
     by_query as by_query,
-    close_projects as close_projects,
     current_author as current_author,
     log as log,
     put_setting as put_setting,
@@ -55,8 +69,8 @@ from ._roles import (
     Role as Role,
     outsider as outsider,
 )
-from ._schema import expected_objects as expected_objects, read_objects as read_objects
 from ._sql_values import (
+    ParquetBuffer as ParquetBuffer,
     array_of as array_of,
     as_pattern as as_pattern,
     lent as lent,
@@ -65,6 +79,8 @@ from ._sql_values import (
     quoted_path as quoted_path,
     quoted_text as quoted_text,
     stage as stage,
+    stage_rows as stage_rows,
     table_of as table_of,
 )
 from .cache import COLLECTION as COLLECTION, JUDGMENTS as JUDGMENTS
+from .migrations import expected_objects as expected_objects, read_objects as read_objects

@@ -1,8 +1,8 @@
 """Backups of a project while people work in it, their schedule, and their restoration.
 
-A process must not copy a file that it has open. When it closes the file after reading, the
-system drops its lock, and another process could then write to it. So a separate process copies the
-file and its log, and changes wait until it has read them.
+A process must not copy a file that it has open. When it closes the file after reading, the system
+drops its lock, and another process could then write to it. So a separate process copies the file
+and its log, and changes wait until it has read them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -253,21 +253,20 @@ def restore(source: Path, path: Path, author: str) -> Restored:
             shutil.copyfile(source, made)
             sync(made)
             if path.exists():
-                _closed(path)
-                kept = _kept(path)
+                _check_unused(path)
+                kept = _put_dated(path, f"{path}.replaced-", datetime.now())
+                if log_of(path).exists():
+                    log_of(path).replace(log_of(kept))
             put(made, path, private=True)
     # Opening upgrades an older backup to this version, after a copy of its own.
-    project = open_project(path)
-    try:
+    with closing(open_project(path)) as project:
         if not project.read_only:
             with project.transaction() as cursor:
                 log(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
-    finally:
-        project.close()
     return Restored(path, kept)
 
 
-def _closed(path: Path) -> None:
+def _check_unused(path: Path) -> None:
     """Check that no other process writes to a project, which may be damaged.
 
     Raises:
@@ -280,14 +279,6 @@ def _closed(path: Path) -> None:
     except ProjectError as error:
         if is_held(str(error.__cause__)):
             raise
-
-
-def _kept(path: Path) -> Path:
-    """Rename a project, with its log, to a dated name in the same folder."""
-    kept = _put_dated(path, f"{path}.replaced-", datetime.now())
-    if (logged := log_of(path)).exists():
-        logged.replace(log_of(kept))
-    return kept
 
 
 STAMP = "%Y%m%d-%H%M%S"

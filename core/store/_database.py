@@ -1,8 +1,9 @@
 """A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal error of DuckDB.
 
-DuckDB keeps the newest changes in a log next to the file, NAME.duckdb.wal. A copy of the file alone would silently
-lack them. So the log is written into the file after `IDLE` seconds without a change. A file with changes has a mark
-until it is closed."""
+DuckDB keeps the newest changes in a log next to the file, NAME.duckdb.wal. A copy of the file alone
+would silently lack them. So the log is written into the file after `IDLE` seconds without a change.
+A file with changes has a mark until it is closed.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ import duckdb
 from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError
 from ._engine import engine_config, explained, fault, first_line, is_held, no_room, spill_folder
-from ._schema import check_schema
 from ._sql_values import as_pattern, quoted_path, quoted_text
 from .cache import EVERY
+from .migrations import check_schema
 
 IDLE = 3.0
 """Seconds without a change after which the log is written into the file."""
@@ -221,16 +222,11 @@ class Database:
         # Allows one change at a time; a nested block of the same thread passes.
         self.writing = threading.RLock()
         self._marked = False
-        self._closed = False
+        self.closed = False
         self._idle: Idle | None = None
         self.endings: list[Callable[[], None]] = []
         """Called before the file is closed."""
         _open.add(self)
-
-    @property
-    def closed(self) -> bool:
-        """Whether the file was closed."""
-        return self._closed
 
     @property
     def working_folder(self) -> Path:
@@ -325,7 +321,7 @@ class Database:
 
     def _enter(self) -> Connection:
         with self._gate:
-            if self._closed and not self.in_block:
+            if self.closed and not self.in_block:
                 raise ProjectError(
                     "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
                 )
@@ -375,12 +371,12 @@ class Database:
             when_unused: wait for running blocks. If one does not end in time, the file stays open.
         """
         with self._gate:
-            if self._closed:
+            if self.closed:
                 return True
             # New blocks are refused from here on.
-            self._closed = True
+            self.closed = True
             if when_unused and not self._gate.wait_for(lambda: not self._blocks, LAST_WRITE):
-                self._closed = False
+                self.closed = False
                 return False
         for ending in self.endings:
             ending()
@@ -408,8 +404,8 @@ _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 @atexit.register
-def close_all() -> None:
-    """Close every file that this process has open. Runs at the end of the process; call it before other exits."""
+def close_projects() -> None:
+    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
     for database in list(_open):
         database.close()
 
@@ -418,7 +414,7 @@ def is_open(path: Path) -> bool:
     """Return whether this process has a file open already; a second connection would share its log."""
     # Unlike Path.resolve, it accepts a link that leads to itself.
     file = Path(os.path.realpath(path))
-    return any(database._file == file and not database._closed for database in list(_open))
+    return any(database._file == file and not database.closed for database in list(_open))
 
 
 def connect(

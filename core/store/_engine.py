@@ -6,8 +6,8 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PureWindowsPath
 
@@ -59,8 +59,8 @@ def describe(process: int, program: str) -> Holder:
     names = [Path(word).name for word in words]
     # The interpreter, its options and the program are at the start; the rest may be anything.
     if "streamlit" in names[:3] and "app.py" in names[:5]:
-        port = _option(words, "--server.port")
-        name = f"the app on port {port}" if port.isdecimal() else f"the app (process {process})"
+        port = re.search(r" --server\.port[= ](\d+)( |$)", " ".join(words))
+        name = f"the app on port {port[1]}" if port else f"the app (process {process})"
         return Holder(name, "Use the screens of the app, or close the app and try again.")
     if "exam" in names[:2]:
         after = words[names.index("exam") + 1 :]
@@ -71,27 +71,12 @@ def describe(process: int, program: str) -> Holder:
 
 def _command_line(process: int) -> list[str]:
     """Return the words of a command line; empty if the process has ended or the system refuses."""
-    try:
+    with suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        pass
-    try:
-        told = subprocess.run(
-            ["ps", "-o", "command=", "-p", str(process)], capture_output=True, text=True, timeout=2, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return []
-    return told.stdout.split()
-
-
-def _option(words: Sequence[str], name: str) -> str:
-    """Return the value of an option, given as the next word or after `=`; empty if it is absent."""
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        if word == name:
-            return following
-        if word.startswith(f"{name}="):
-            return word.partition("=")[2]
-    return ""
+    command = ["ps", "-o", "command=", "-p", str(process)]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(command, capture_output=True, text=True, timeout=2, check=False).stdout.split()
+    return []
 
 
 _VERSION_AT, _VERSION_LENGTH = 52, 32  # position and length of DuckDB's version in a file header

@@ -328,9 +328,7 @@ class Acting(ABC):
             identity: the identity of the login, see `project.identity_of`.
             find: looks the person up; None searches the members of the project.
         """
-        other = copy.copy(self)
-        other._identity, other._find = identity, find
-        return other
+        return self._with(_identity=identity, _find=find)
 
     def seen_by(self, name: str) -> Self:
         """Return a handle of the same open project for a person without a login who entered their name.
@@ -338,9 +336,7 @@ class Acting(ABC):
         They may do everything. In their own double assignments the judgments of the other assessors
         are hidden.
         """
-        other = copy.copy(self)
-        other._reader = name or None
-        return other
+        return self._with(_reader=name or None)
 
     def judged_by_part(self, part: tuple[float, int, bool]) -> Self:
         """Return a handle of the same open project that reads only some judgments, see `held_out`.
@@ -348,9 +344,7 @@ class Acting(ABC):
         Args:
             part: share and seed of the judgments that are held out, and whether it reads these, or all others.
         """
-        other = copy.copy(self)
-        other._part = part
-        return other
+        return self._with(_part=part)
 
     @property
     def part(self) -> tuple[float, int, bool] | None:
@@ -359,9 +353,11 @@ class Acting(ABC):
 
     def unattended(self) -> Self:
         """Return a handle without permission checks, for a job that outlives the act that started it."""
+        return self._with(_began=self.caller, _identity=None, _reader=None)
+
+    def _with(self, **changed: object) -> Self:
         other = copy.copy(self)
-        other._began = self.caller
-        other._identity = other._reader = None
+        vars(other).update(changed)
         return other
 
     @property
@@ -452,7 +448,7 @@ class Acting(ABC):
         if self._identity is not None and DOING.get() is None:
             self.require("read the bank")
 
-    def _blinded(self) -> str | None:
+    def limited_to(self) -> str | None:
         """Return the name of the reader from whom values are hidden now; None if nothing is hidden.
 
         The result is "" for a person without an open double assignment. Acts for organizers only,
@@ -477,7 +473,7 @@ class Acting(ABC):
             name: the name of the assessor who judged.
             adjudicator: the person who decides on differences in that assignment.
         """
-        reader = self._blinded()
+        reader = self.limited_to()
         return reader is not None and reader not in (name, adjudicator)
 
     @contextmanager

@@ -5,6 +5,7 @@ DuckDB would import pandas at its first parameter, and most commands do not need
 
 from __future__ import annotations
 
+import glob
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,8 +26,6 @@ LONGEST_LIST = 5_000
 # A text or a quoted name is one token, so that a parameter sign inside it is ignored.
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
 
-_PATTERN = re.compile(r"([*?\[])")
-
 
 def quoted_text(text: str) -> str:
     """Return a text as a literal of SQL."""
@@ -40,7 +39,7 @@ def quoted_path(path: Path | str) -> str:
 
 def as_pattern(path: Path) -> Path:
     """Escape a path for SQL functions that take patterns, so that it matches only itself."""
-    return Path(_PATTERN.sub(r"[\1]", str(path)))
+    return Path(glob.escape(str(path)))
 
 
 def quoted_name(name: str) -> str:
@@ -113,6 +112,11 @@ def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], t
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
 
 
+def stage_rows(cursor: Connection, name: str, rows: Sequence[Sequence[Any]], types: Mapping[str, str]) -> None:
+    """Create a temporary table as `stage` does, from rows with their values in the order of the columns."""
+    stage(cursor, name, {column: [row[at] for row in rows] for at, column in enumerate(types)}, types)
+
+
 def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
     """Return columns as an Arrow table.
 
@@ -159,6 +163,36 @@ class _Loan:
         """Return a new stream of the table's batches, as in Arrow's PyCapsule interface."""
         assert self.table is not None
         return self.table.__arrow_c_stream__(requested_schema)
+
+
+class ParquetBuffer:
+    """A file in which rows are buffered while they are read, so that memory does not limit their number.
+
+    Args:
+        file: the new Parquet file.
+        schema: of its tables.
+        use_dictionary: whether texts repeat within a row group.
+    """
+
+    def __init__(self, file: Path, schema: pa.Schema, use_dictionary: bool = False) -> None:
+        import pyarrow.parquet as pq
+
+        self._file = file
+        self._writer = pq.ParquetWriter(file, schema, compression="lz4", use_dictionary=use_dictionary)
+
+    def _write(self) -> None:
+        """Write the waiting rows."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write the remaining rows and finish the file."""
+        self._write()
+        self._writer.close()
+
+    @property
+    def relation(self) -> str:
+        """SQL for the table of rows; valid after `close`."""
+        return f"read_parquet({quoted_path(self._file)})"
 
 
 _ARROW = {
