@@ -20,7 +20,7 @@ from hypothesis import strategies
 from exam_workbench.graders import _access as access
 from exam_workbench.graders._local import loading
 from exam_workbench.store import Project
-from exam_workbench.store._engine_memory import CONFIG
+from exam_workbench.store._engine import CONFIG
 from tests.made.cached_reads import check_cached_reads
 from tests.made.projects import TEST_IS_OVER, examples, new_project
 

@@ -250,8 +250,7 @@ ELSEWHERE = {
     # Standard input, before it is sent.
     "core/cli/through.py": 3,
     "core/store/_backups.py": 2,
-    "core/store/_door_file.py": 1,
-    "core/store/_opening.py": 1,
+    "core/store/_opening.py": 2,
     "core/server/_api_requests.py": 1,
 }
 

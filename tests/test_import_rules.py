@@ -213,8 +213,7 @@ def _normal(name: str) -> str:
 HIDDEN = re.compile(r"(?<!DELETE )\b(?:FROM|JOIN) (?:judgments|overrides|support_values|activity|settlings)\b")
 WHOLE = {
     "core/records/_visible.py": "says what may be seen",
-    "core/records/_pool.py": "the pool has every judged passage, as part of a write",
-    "core/records/_judgments.py": "a source without judgments goes with its last one, as part of a write",
+    "core/records/_judgments.py": "the pool has every judged passage, as part of a write",
     "core/records/_replaced_data.py": "counts what rests on a passage before it is replaced, as part of a write",
     "core/labels/_overrides.py": "finds whose override is withdrawn, as part of a write",
     "core/audit/_grader_cards.py": "counts and hashes the inputs of a card, to find it stale",
@@ -238,10 +237,10 @@ def test_tables_with_hidden_rows_are_read_through_the_function_that_hides_them()
 WRITTEN = re.compile(r"\b(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM) (\w+)")
 SEVERAL = {
     "settings": "the mark of an open file is written before the project is open, and removed in a restored copy",
-    "queries, runs, boards, passages, sources, subtopics": "replaced content is restored",
+    "rankings": "runs of millions of lines are written from files, and others from memory",
+    "queries, passages, sources, subtopics": "replaced content is restored",
     "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": "text that an id had, or "
     "that was missing, becomes known, and all that refers to it moves",
-    "runs, rankings, ranked_runs": "runs of millions of lines are written from files, and others from memory",
 }
 """Tables that several modules write, and why; every other table is written by one module."""
 

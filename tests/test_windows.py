@@ -21,7 +21,7 @@ from exam_workbench.locations import is_reserved
 from exam_workbench.operations import serve
 from exam_workbench.operations.opening import Opening
 from exam_workbench.store import Project
-from exam_workbench.store._engine_errors import check_kind, explained
+from exam_workbench.store._engine import check_kind, explained
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import check_error, refusal

@@ -12,6 +12,7 @@ from ._answer_checks import (
 )
 from ._answer_contexts import (
     Gold as Gold,
+    answering_so_far as answering_so_far,
     answers_as_responses as answers_as_responses,
     asked_queries as asked_queries,
     gold_sources as gold_sources,
@@ -40,7 +41,6 @@ from ._answer_generation import (
     plan_answers as plan_answers,
     start_answering as start_answering,
 )
-from ._answer_jobs import answering_so_far as answering_so_far
 from ._live_snapshots import (
     LEVEL as LEVEL,
     Fall as Fall,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ..bank import prompts, question_text_key
+from ..bank import find_prompt_for, question_text_key
 from ..errors import InputError, unknown_name
 from ..exams import Encode, kept_vectors
 from ..graders import (
@@ -41,7 +41,7 @@ from ..records import (
     fingerprint_of,
 )
 from ..store import Cursor, Project
-from ._answer_jobs import COMPARISONS, Work, run_job, start_answer_job
+from ._answer_contexts import COMPARISONS, Work, run_job, start_answer_job
 
 Compared: TypeAlias = tuple[str, Sequence[str]]
 """An answer, and the right answers that it is compared with."""
@@ -263,11 +263,8 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
             "Use it directly: exam reteval --judge NAME.",
         )
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
-    fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
-    prompt = fitting.get(plan.prompt or PROMPTS[plan.judge])
     form = "yes-no" if plan.judge == "llm" else "rating"
-    if prompt is None or prompt.form != form:
-        raise unknown_name("unknown-prompt", f"prompt of answer check {plan.judge}", plan.prompt, sorted(fitting))
+    prompt = find_prompt_for(project, USE, plan.prompt or PROMPTS[plan.judge], form)
     where = back_end_name(settings)
     back_end, model = make_back_end(settings)
     fence = bool(settings.pop("fence", where == "openai"))

@@ -1,20 +1,26 @@
-"""The contexts of answers: top passages of runs, and gold passages; runs made here, and answers as responses."""
+"""The contexts of answers (top passages of runs, and gold passages), and the jobs that write or compare answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ..errors import InputError, Report, unknown_name
 from ..exams import DEPTH, Retriever, rank_passages
+from ..graders import BackEnd, Control, said_of_models
+from ..grouping import grouped
+from ..jobs import BackgroundJob, Caps, Carrier, Progress, Report as Watch, carry, job_control, start_background
 from ..records import (
     GOLD,
     GOLD_RUN,
     AnswerModel,
     Keeper,
+    add_job,
     check_runs,
     generated_of,
     gold_name,
+    put_answer_model,
     refresh_pool,
     run_names,
     sources,
@@ -23,7 +29,7 @@ from ..records import (
     write_responses,
     write_runs,
 )
-from ..store import Project, log
+from ..store import Cursor, Project, log
 from ..text import clean_text, first_few, how_many, one_line
 from ..types import Ranked, Response
 
@@ -173,19 +179,18 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
     wanted = gold.against or tuple(known[:1])
     if strange := [name for name in wanted if name not in known]:
         raise unknown_name("unknown-source", "source of gold passages", strange[0], known)
-    found: dict[str, dict[str, Read]] = {}
-    for query_id, passage_id, text_key in project.rows(
+    rows = project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
         f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible(project, 'judgments')}"
         "  JOIN sources USING (source_key)"
         "  WHERE list_contains($wanted, name) AND value >= $least"
         f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD} WHERE list_contains($wanted, '{GOLD_RUN}'))"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
+        " QUALIFY row_number() OVER (PARTITION BY query_key, passage_key ORDER BY place, position) = 1"
         " ORDER BY query_key, place, position, passage_key",
         {"wanted": list(wanted), "least": gold.min_judgment},
-    ):
-        found.setdefault(query_id, {}).setdefault(passage_id, Read(passage_id, text_key))
-    return {query_id: list(passages.values()) for query_id, passages in found.items()}
+    )
+    return grouped((query_id, Read(passage_id, text_key)) for query_id, passage_id, text_key in rows)
 
 
 def passage_texts(project: Project, keys: Collection[int]) -> dict[int, str]:
@@ -294,3 +299,141 @@ def answers_as_responses(
 def said_of_run(name: str, queries: int) -> str:
     """Return a sentence about a new run."""
     return f"Run {name}: passages for {how_many(queries, 'queries')}."
+
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Work:
+    """The description of a job for `run_job`.
+
+    Args:
+        model: the generator or answer check.
+        asked: the part of the request to store.
+        total: the number of results.
+        things: the noun for them, such as "answers".
+        back_end: determines the owner's caps; None without a model.
+        caps: the person's.
+    """
+
+    model: AnswerModel
+    asked: dict[str, Any]
+    total: int
+    things: str
+    back_end: BackEnd | None
+    caps: Caps
+
+
+def run_job(
+    project: Project,
+    work: Work,
+    author: str,
+    report: Watch,
+    control: Control,
+    batches: Callable[[Cursor], Callable[[Control], Iterable[Sequence[Result]]]],
+    write: Callable[[Cursor, int, Sequence[Result], int], object],
+    failed: Callable[[Result], bool],
+) -> Progress:
+    """Record a job, run it in this thread, and record its end.
+
+    Args:
+        report: called after every commit.
+        batches: called in the transaction in which the job begins; returns a function that yields the results.
+        write: called in a transaction with the key of the model, results, and the key of the job.
+        failed: whether a result is unusable.
+
+    Returns:
+        The final progress; its state is done, cancelled, stopped or failed.
+
+    Raises:
+        InputError: the cost is capped and the model has no price, or another model already has this name.
+    """
+    name, compares = work.model.name, work.things == COMPARISONS
+    control.renew(job_control(project, work.model.model, work.back_end, work.caps))
+    with project.transaction() as cursor:
+        key = put_answer_model(cursor, "judge" if compares else "generator", work.model, author)
+        come = batches(cursor)
+        job = add_job(cursor, "comparing" if compares else "generating", key, work.asked, work.total, author)
+        log(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
+
+    carrier = Carrier[Result](
+        project, job, Progress("running", work.total), lambda progress: report(name, progress), control,
+        lambda cursor, some: write(cursor, key, some, job), failed,
+    )  # fmt: skip
+    return carry(
+        carrier, lambda: come(control), "Start again", "to continue", "The model",
+        lambda: said_of_models(work.model.model, control.models),
+        lambda cursor, final: log(
+            cursor, author, f"{work.things} {final.state}", job=job, by=name, count=final.graded, failed=final.failed
+        ),
+    )  # fmt: skip
+
+
+ANSWERS, COMPARISONS = "answers", "comparisons"
+"""Results of jobs."""
+
+
+def start_answer_job(
+    project: Project,
+    model: AnswerModel,
+    things: str,
+    author: str,
+    work: Callable[[Project, Watch, Control], Progress],
+) -> BackgroundJob:
+    """Start a job for answers in the background; a project runs one at a time.
+
+    Args:
+        model: the generator or the model of the answer check.
+        things: `ANSWERS` or `COMPARISONS`.
+
+    Raises:
+        GradingError: another one is running.
+        NotAllowed: the role of the person does not include running exams.
+    """
+    project.require("run exams", author=author)
+
+    def make(owned: Project) -> BackgroundJob:
+        return BackgroundJob(
+            model.name, things, None, author, Control(),
+            lambda report, job: {model.name: work(owned, report, job.control)},
+        )  # fmt: skip
+
+    return start_background(project, "answers", make)
+
+
+@dataclass(frozen=True)
+class AnsweringSoFar:
+    """The work of a generator or of a model for answer checks so far.
+
+    Args:
+        role: `generator` or `judge`.
+        written, failed: different answers or comparisons, with and without a usable result.
+    """
+
+    role: str
+    name: str
+    model: str
+    prompt: str
+    written: int
+    failed: int
+
+
+def answering_so_far(project: Project) -> list[AnsweringSoFar]:
+    """Return the work of every generator and every model for answer checks, generators first."""
+    counted = []
+    for role, table, key, about, came in (
+        (
+            "generator", "generators", "generator_key",
+            "question_text_key, context_keys, run, k, temperature, draw FROM generated_answers", "text_key",
+        ),
+        ("judge", "answer_judges", "judge_key", "question_text_key, answer_text_key, reference_keys FROM comparisons",
+         "rating"),
+    ):  # fmt: skip
+        columns, source = about.split(" FROM ")
+        counted += project.rows(
+            f"SELECT '{role}', name, model, prompt, count(*) FILTER (done), count(*) FILTER (NOT done) FROM {table}"
+            f" LEFT JOIN (SELECT {key}, bool_or({came} IS NOT NULL) AS done FROM {source} GROUP BY {key}, {columns})"
+            f" USING ({key}) GROUP BY {key}, name, model, prompt ORDER BY {key}"
+        )
+    return [AnsweringSoFar(*row) for row in counted]

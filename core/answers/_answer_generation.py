@@ -1,7 +1,7 @@
 """Generators of answers, and their answers from the top of runs and from the gold passages.
 
-Runs are answered at temperature 0, gold passages in several draws. Only missing answers are requested, each context
-once.
+Runs are answered at temperature 0, gold passages in several draws. Only missing answers are
+requested, each context once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..bank import prompts, question_text_key
+from ..bank import find_prompt_for, question_text_key
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import (
     CUT_OFF,
@@ -45,17 +45,20 @@ from ..sentences import split_sentences
 from ..store import Cursor, Project
 from ..text import how_many
 from ._answer_contexts import (
+    ANSWERS,
     USUAL_GOLD,
     AskedQuery,
     Gold,
+    Work,
     asked_queries,
     context_of,
     gold_passages,
     named_runs,
     passage_texts,
+    run_job,
+    start_answer_job,
     tops,
 )
-from ._answer_jobs import ANSWERS, Work, run_job, start_answer_job
 
 USE = "answer from passages"
 PROMPT = "reteval-answer"
@@ -180,7 +183,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
             f"Token limit {min(plan.n_tokens, plan.max_tokens)} is out of range.",
             "Use 1 or more.",
         )
-    prompt = _prompt(project, plan.prompt)
+    prompt = find_prompt_for(project, USE, plan.prompt)
     where = back_end_name(settings)
     _, model = make_back_end(settings)
     fence = bool(settings.pop("fence", where == "openai"))
@@ -279,13 +282,6 @@ def _dtype(settings: Mapping[str, Any]) -> str:
     return "float32" if given in (None, "", "auto") else str(given)
 
 
-def _prompt(project: Project, name: str) -> Prompt:
-    fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
-    if name not in fitting:
-        raise unknown_name("unknown-prompt", "prompt for answers", name, sorted(fitting))
-    return fitting[name]
-
-
 def _short(model: str) -> str:
     return model.rsplit("/", 1)[-1].split("@", 1)[0]
 
@@ -318,9 +314,6 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     return found
 
 
-ONE_BY_ONE: PassageOrder = "one by one"
-
-
 @dataclass(frozen=True)
 class Line:
     """A requested answer."""
@@ -348,7 +341,7 @@ def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
 
 def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
     """Return the answers from single passages that an answer is made of; empty if all passages are in one prompt."""
-    if ready.order != ONE_BY_ONE or len(line.context) == 1:
+    if ready.order != "one by one" or len(line.context) == 1:
         return []
     return [replace(line, context=(key,)) for key in line.context]
 
@@ -384,7 +377,6 @@ TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 SEED = 1
 SAMPLE = 200
-BEST_LAST: PassageOrder = "best last"
 NO_ROOM = "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
@@ -535,7 +527,7 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
 
 
 def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
-    keys = line.context[::-1] if ready.order == BEST_LAST else line.context
+    keys = line.context[::-1] if ready.order == "best last" else line.context
     context = PARTING.join(texts[key] for key in keys if key in texts)
     return {"question": line.query.text, "context": context, "n_tokens": str(ready.n_tokens)}
 
@@ -659,7 +651,7 @@ def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[
     place = place_of(line, keys)
     if completion.error is not None:
         return Generated(place, None, completion.error, line.seed, completion.shortened)
-    if completion.shortened and ready.order == BEST_LAST and len(line.context) > 1:
+    if completion.shortened and ready.order == "best last" and len(line.context) > 1:
         return Generated(place, None, NO_ROOM, line.seed, completion.shortened)
     text = without_thoughts(completion.text).strip()
     if not text:

@@ -9,8 +9,9 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..errors import GradingError, InputError, Report, unknown_name
@@ -120,17 +121,13 @@ def read_target(text: str, file: str) -> Target:
     known = {one.name: one for one in fields(Target)}
     if strange := sorted(str(name) for name in told if name not in known):
         raise unknown_name("invalid-target", f"field of {file}:", strange[0], known)
-    numbers = {"k": int, "concurrency": int, "attempts": int, "rate": (int, float), "timeout_s": (int, float)}
-    for name, value in told.items():
-        kind: Any = dict if name == "request" else numbers.get(name, str)
-        if value is None or isinstance(value, bool) or not isinstance(value, kind):
-            raise InputError("invalid-target", f"Field {name} of {file} has the wrong type.", hint)
-    if "url" not in told or "request" not in told or not (told.get("passages") or told.get("answer")):
+    try:
+        target = msgspec.convert(told, Target)
+    except msgspec.ValidationError as error:
+        raise InputError("invalid-target", f"Invalid field in {file}: {error}.", hint) from error
+    if not (target.passages or target.answer):
         raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
-    target = Target(**told)
     checked_host(target.url)
-    if target.method not in get_args(FetchMethod):
-        raise InputError("invalid-target", f"Invalid method {quoted(target.method)} in {file}.", "Use POST or GET.")
     if target.k < 1 or not any(QUERY in one for one in _texts(target.request)):
         raise InputError("invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint)
     for name in ("passages", "id", "text", "score", "answer"):
@@ -288,7 +285,7 @@ def freeze(
             f"{how_many(len(failed), 'queries')} of {len(queries):,} failed, first {first}: {reason}.",
             hint if kept else "Nothing was kept. Check that the target works.",
         )
-    given = {query_id: _read_back(one.given) for query_id, one in kept.items()}
+    given = {query_id: msgspec.json.decode(response.given, type=Given) for query_id, response in kept.items()}
     with project.transaction() as cursor:
         changed = _write(cursor, target, name, queries, given)
         system = None
@@ -366,11 +363,6 @@ def _ask(
     finally:
         commit()
     return {query.query_id: failed[query.query_id] for query in queries if query.query_id in failed}
-
-
-def _read_back(given: str) -> Given:
-    said = json.loads(given)
-    return Given(tuple((passage_id, text, score) for passage_id, text, score in said["passages"]), said["answer"])
 
 
 def read_answer(value: Any, target: Target) -> Given | str:

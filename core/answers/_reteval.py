@@ -221,11 +221,7 @@ def evaluate(project: Project, view: View) -> Evaluation:
     """
     generator = find_answer_model(project, "generator", view.generator)
     runs = tuple(named_runs(project, view.runs))
-    counts = project.rows(
-        "SELECT (SELECT count(*) FROM generated_answers), (SELECT count(*) FROM comparisons),"
-        " (SELECT count(*) FROM answer_verdicts)"
-    )[0]
-    key = ("reteval", view, generator.key, runs, *counts)
+    key = ("reteval", view, generator.key, runs)
     return project.cached(key, lambda: _evaluate(project, view, generator, runs))
 
 

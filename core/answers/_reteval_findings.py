@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any, Literal
 
 from ..errors import InputError, unknown_name
+from ..grouping import grouped
 from ..measures import NewScore, Stake, Table, choosing, stakes
 from ..measures.answers import (
     CASES,
@@ -162,9 +163,7 @@ def _rows(
     project: Project, evaluation: Evaluation, lines: Sequence[Line], confirmed: Sequence[ConfirmedCase]
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
-    known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
-    for one in confirmed:
-        known.setdefault((one.query_id, one.run, one.k), []).append(one)
+    known = grouped(((case.query_id, case.run, case.k), case) for case in confirmed)
     texts = _Texts(project, evaluation, lines)
     found = []
     for line in lines:

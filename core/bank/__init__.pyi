@@ -1,18 +1,23 @@
-from . import draft_notes as draft_notes, editing as editing
+from . import editing as editing
 from ._asked_questions import (
+    CITING as CITING,
+    add_topics as add_topics,
+    answered_by_topic as answered_by_topic,
     asked_bank as asked_bank,
+    asked_pool as asked_pool,
+    asked_questions as asked_questions,
+    asking as asking,
+    asks as asks,
     bank_for as bank_for,
+    exam_queries as exam_queries,
     name_asked_texts as name_asked_texts,
     name_sentences as name_sentences,
+    query_as_question as query_as_question,
     question_text_key as question_text_key,
+    questions_by_query as questions_by_query,
+    take_queries as take_queries,
+    without_answered_by_topic as without_answered_by_topic,
 )
-from ._assessors_first import (
-    assessors_first as assessors_first,
-    queries_awaiting_own as queries_awaiting_own,
-    set_assessors_first as set_assessors_first,
-)
-from ._cited_passages import CITING as CITING, asked_pool as asked_pool
-from ._default_graders import succession as succession
 from ._drafts import (
     Conflict as Conflict,
     CrossedEdit as CrossedEdit,
@@ -24,6 +29,7 @@ from ._drafts import (
     drafted_bank as drafted_bank,
     drafted_edits as drafted_edits,
     drafts as drafts,
+    kinds_of_change as kinds_of_change,
     mark as mark,
     new_question as new_question,
     note_written as note_written,
@@ -35,26 +41,31 @@ from ._drafts import (
     seen as seen,
     settle as settle,
     steps as steps,
+    summary_of_changes as summary_of_changes,
     take_back as take_back,
     undo as undo,
-)
-from ._drift_watch import Drift as Drift, DriftCheck as DriftCheck, drift as drift, refuse_drifted as refuse_drifted
-from ._duplicate_questions import (
-    NEAR as NEAR,
-    Repeat as Repeat,
-    marks as marks,
-    near_duplicates as near_duplicates,
-    same_wordings as same_wordings,
 )
 from ._grader_catalogue import (
     StoredGrader as StoredGrader,
     find_grader as find_grader,
     grader_key as grader_key,
     graders as graders,
+    list_of_graders as list_of_graders,
     put_grader as put_grader,
     stored_graders as stored_graders,
+    succession as succession,
 )
-from ._grader_list import list_of_graders as list_of_graders
+from ._grader_trust import (
+    Drift as Drift,
+    DriftCheck as DriftCheck,
+    FlipRate as FlipRate,
+    drift as drift,
+    flip_rates as flip_rates,
+    refuse_drifted as refuse_drifted,
+    robustness_note as robustness_note,
+    speaking_passages as speaking_passages,
+    trust_notes as trust_notes,
+)
 from ._item_facts import (
     SCHEMES as SCHEMES,
     ItemFacts as ItemFacts,
@@ -65,7 +76,6 @@ from ._item_facts import (
     set_categories as set_categories,
     set_item as set_item,
 )
-from ._model_prices import prices as prices, set_price as set_price
 from ._project_status import (
     NextStep as NextStep,
     counts as counts,
@@ -74,7 +84,6 @@ from ._project_status import (
     next_step as next_step,
     parts_without_content as parts_without_content,
 )
-from ._prompt_versions import prompt_versions as prompt_versions, prompts as prompts, save_prompt as save_prompt
 from ._proposals import (
     STATES as STATES,
     Drafted as Drafted,
@@ -92,60 +101,62 @@ from ._proposals import (
     put_back as put_back,
     reject as reject,
 )
-from ._question_buffer import QuestionFile as QuestionFile
-from ._question_texts import Words as Words, in_their_words as in_their_words, take_words as take_words
+from ._question_buffer import (
+    QuestionFile as QuestionFile,
+    Words as Words,
+    in_their_words as in_their_words,
+    take_words as take_words,
+)
 from ._questions import (
+    SEALED_PER_QUERY as SEALED_PER_QUERY,
     QueryOverview as QueryOverview,
+    assessors_first as assessors_first,
     check_version as check_version,
     difference as difference,
     find_query as find_query,
     history as history,
     latest_questions as latest_questions,
     latest_version as latest_version,
+    open_sealed as open_sealed,
     overview as overview,
     public as public,
+    queries_awaiting_own as queries_awaiting_own,
     questions as questions,
     readable as readable,
+    seal as seal,
+    set_assessors_first as set_assessors_first,
     versions as versions,
-)
-from ._robustness import (
-    FlipRate as FlipRate,
-    flip_rates as flip_rates,
-    robustness_note as robustness_note,
-    trust_notes as trust_notes,
 )
 from ._saved_graders import (
     SPEC_COLUMNS as SPEC_COLUMNS,
     NamedGrader as NamedGrader,
+    find_prompt_for as find_prompt_for,
     grade_command as grade_command,
     grader_again as grader_again,
     how_to_grade as how_to_grade,
     make_named as make_named,
     named_graders as named_graders,
+    prices as prices,
+    prompt_versions as prompt_versions,
+    prompts as prompts,
     remember_settings as remember_settings,
     remove_named_grader as remove_named_grader,
     save_named_grader as save_named_grader,
+    save_prompt as save_prompt,
+    set_price as set_price,
     settings as settings,
     settings_again as settings_again,
     stored_spec as stored_spec,
 )
 from ._saving import is_wordless as is_wordless, restore as restore, save as save, save_questions as save_questions
-from ._sealing import SEALED_PER_QUERY as SEALED_PER_QUERY, open_sealed as open_sealed, seal as seal
-from ._suspect_passages import speaking_passages as speaking_passages
-from ._topics import (
-    add_topics as add_topics,
-    answered_by_topic as answered_by_topic,
-    asked_questions as asked_questions,
-    asking as asking,
-    asks as asks,
-    exam_queries as exam_queries,
-    query_as_question as query_as_question,
-    questions_by_query as questions_by_query,
-    take_queries as take_queries,
-    without_answered_by_topic as without_answered_by_topic,
+from ._wordings import (
+    NEAR as NEAR,
+    Repeat as Repeat,
+    marks as marks,
+    near_duplicates as near_duplicates,
+    same_wordings as same_wordings,
+    word_difference as word_difference,
 )
-from ._word_differences import word_difference as word_difference
-from .draft_notes import done as done
 from .editing import (
     duplicated as duplicated,
     merged as merged,

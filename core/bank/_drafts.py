@@ -1,11 +1,12 @@
-"""Drafts: unsaved changes of a person to the bank, stored in the project at every step."""
+"""Drafts: unsaved changes of a person to the bank, stored in the project at every step, and their descriptions."""
 
 from __future__ import annotations
 
 import json
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -15,10 +16,55 @@ from ..records import refuse_hidden
 from ..store import Cursor, Project, log
 from ..text import clean_text, how_many
 from ..types import Question
-from . import draft_notes
 from ._item_facts import take_accepted
 from ._questions import history, latest_version, questions as bank_questions
 from ._saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
+
+SHOWN_QUERY = 60
+"""Maximum number of characters of a query's text in a note."""
+
+DONE: dict[str, Callable[[Question, Question], bool]] = {
+    "reworded": lambda before, after: after.text != before.text,
+    "reweighted": lambda before, after: after.weight != before.weight,
+    "retired": lambda before, after: before.active and not after.active,
+    "restored": lambda before, after: after.active and not before.active,
+    "moved": lambda before, after: after.position not in (None, before.position),
+}
+"""By kind of change to a question, a test for it; the most important kind is first."""
+
+ADDED, OTHERWISE = "added", "changed in detail"
+
+
+def kinds_of_change(before: Question | None, after: Question) -> list[str]:
+    """Return the kinds of change to a question, such as "reworded" and "retired".
+
+    Args:
+        before: the saved question; None if it is new.
+        after: the question in the draft.
+    """
+    if before is None:
+        return [ADDED]
+    return [name for name, is_done in DONE.items() if is_done(before, after)] or [OTHERWISE]
+
+
+def summary_of_changes(project: Project, changes: Sequence[tuple[Question | None, Question]]) -> str:
+    """Return a line that summarizes changes, such as "2 reworded, 1 added in effects of green tea".
+
+    Args:
+        changes: the saved question (None if new) and the drafted question, for every changed question. Each question
+            counts once, under its most important kind of change.
+    """
+    counted = Counter(kinds_of_change(before, after)[0] for before, after in changes)
+    said = ", ".join(f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name])
+    queries = list(dict.fromkeys(after.query_id for _, after in changes))
+    return f"{said} in {_where(project, queries)}" if said else ""
+
+
+def _where(project: Project, queries: list[str]) -> str:
+    if len(queries) > 1:
+        return f"{len(queries)} queries"
+    text = str(project.value("SELECT text FROM queries WHERE query_id = ?", queries))
+    return text if len(text) <= SHOWN_QUERY else text[: SHOWN_QUERY - 1].rsplit(" ", 1)[0] + "…"
 
 
 @dataclass(frozen=True)
@@ -412,7 +458,7 @@ def note_written(project: Project, author: str) -> str:
     mine = [draft.question for draft in drafts(project, author).values()]
     queries = dict.fromkeys(question.query_id for question in mine)
     saved = {same.question_id: same for query in queries for same in bank_questions(project, query_id=query)}
-    return draft_notes.note(project, [(saved.get(question.question_id), question) for question in mine])
+    return summary_of_changes(project, [(saved.get(question.question_id), question) for question in mine])
 
 
 def save_drafts(project: Project, author: str, note: str = "") -> int | None:

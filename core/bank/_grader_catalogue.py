@@ -1,15 +1,26 @@
-"""Graders with stored results: their identity, their counts, and lookup by name."""
+"""Graders with stored results: their identity, their counts, lookup by name, and the default grader."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
 
 from .. import graders as all_graders
-from ..errors import InputError, unknown_name
+from ..errors import GradingError, InputError, unknown_name
+from ..graders import make_grader
 from ..store import Cursor, Project, as_act, quoted_text
 from ..types import GraderSpec
-from ._saved_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
+from ._saved_graders import (
+    SPEC_COLUMNS,
+    fingerprints_of,
+    grade_command,
+    named_graders,
+    prompts,
+    settings_again,
+    stored_spec,
+)
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
 """Methods in order of preference. The first one with grades is used if no grader is selected."""
@@ -99,19 +110,16 @@ def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int,
     """
     # Imported labels, and graders that were only tried on a part of the pool, must not become the default.
     tried = grader.spec.imported or 2 * grader.grades < most
+    # A graded file may come from a version that knows more methods.
+    method = grader.spec.method
     return (
         grader.spec.rates_citations,
         grader.grades == 0,
         tried,
-        _preference(grader.spec.method),
+        METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER),
         -grader.grades,
         grader.key,
     )
-
-
-def _preference(method: str) -> int:
-    # A graded file may come from a version that knows more methods.
-    return METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER)
 
 
 @as_act("see boards")
@@ -148,3 +156,110 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
         )
     listed = [f"'{grader.spec.name}'" for grader in known]
     raise unknown_name("unknown-grader", "grader", name, listed, "See exam graders list.")
+
+
+@dataclass(frozen=True)
+class Succession:
+    """An automatic change of the default grader.
+
+    Args:
+        usual: name of the present default grader.
+        former: name of the grader that it replaced.
+        since: start time of the job that caused the change.
+    """
+
+    usual: str
+    former: str
+    since: datetime
+
+
+@as_act("see boards")
+def succession(project: Project) -> Succession | None:
+    """Return the change to the present default grader. None if it graded first, or if no job is recorded."""
+    return project.cached("succession", lambda: _succession(project))
+
+
+def _succession(project: Project) -> Succession | None:
+    known = graders(project)
+    former = next((one for one in known if one.grades and one.key < known[0].key), None)
+    if former is None:
+        return None
+    usual, others = known[0], known[1:]
+    most, grades = max((one.grades for one in others if not one.spec.imported), default=0), 0
+    for began, graded in project.rows(
+        "SELECT started_at, done FROM jobs WHERE subject_key = ? ORDER BY job_key", [usual.key]
+    ):
+        grades += graded
+        then = replace(usual, grades=grades)
+        if place_among(then, max(most, grades)) < place_among(former, max(most, grades)):
+            return Succession(usual.spec.name, former.spec.name, began)
+    return None
+
+
+@dataclass(frozen=True)
+class ListedGrader:
+    """A grader of a project.
+
+    Args:
+        name: printed name, as on leaderboards.
+        fingerprint: empty if the grader is saved but cannot be made, because its model or prompt is missing.
+        also: other names under which it is saved.
+        grades, failures: numbers of its grades and of its failed pairs.
+        can_grade: whether its settings are known, so that it can grade again.
+        shown: whether it is the default grader of leaderboards and labels.
+        kind, parameters: its settings; None if they are unknown.
+    """
+
+    name: str
+    fingerprint: str
+    method: str
+    model: str
+    grades: int = 0
+    failures: int = 0
+    can_grade: bool = True
+    shown: bool = False
+    also: tuple[str, ...] = ()
+    kind: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+def list_of_graders(project: Project) -> list[ListedGrader]:
+    """Return the graders with results, the default grader first; then saved graders without results."""
+    library = prompts(project)
+    called: dict[str, list[str]] = {}
+    waiting: list[ListedGrader] = []
+    stored = stored_graders(project)
+    known = {mark: one.spec.fingerprint for one in stored for mark in one.spec.fingerprints}
+    known |= {one.spec.fingerprint: one.spec.fingerprint for one in stored}
+    for named in named_graders(project):
+        how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
+        try:
+            spec = make_grader(named.kind, named.parameters, library).spec
+        except (GradingError, InputError):
+            # Its folder or prompt is missing. List it nevertheless, so that people can see and remove it.
+            model = str(named.parameters.get("model") or "")
+            waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
+            continue
+        if spec.fingerprint in known:
+            called.setdefault(known[spec.fingerprint], []).append(named.name)
+        else:
+            waiting.append(ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how))
+    found = []
+    for place, one in enumerate(stored):
+        again = settings_again(project, one.spec)
+        found.append(
+            ListedGrader(
+                one.spec.name,
+                one.spec.fingerprint,
+                one.spec.method,
+                one.spec.model,
+                one.grades,
+                one.failures,
+                can_grade=again is not None,
+                shown=place == 0 and not one.spec.rates_citations,
+                also=tuple(name for name in called.get(one.spec.fingerprint, ()) if name != one.spec.name),
+                kind=again.kind if again else None,
+                parameters=again.parameters if again else None,
+            )
+        )
+    return found + waiting

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InputError, unknown_name
-from ..store import Cursor, Project, log, stage
+from ..store import Cursor, Project, log, stage_rows
 from ..text import clean_text
 
 Scheme = Literal["bloom", "question type"]
@@ -69,10 +69,7 @@ def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
         (key, one.source_passage_id, _clean_topic(one.topic), one.raw and clean_text(one.raw), one.shuffle_seed)
         for key, one in facts.items()
     ]
-    columns = (
-        dict(zip(types, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in types}
-    )
-    stage(cursor, "incoming_items", columns, types)
+    stage_rows(cursor, "incoming_items", rows, types)
     lost = cursor.execute(
         "SELECT passage_id FROM incoming_items ANTI JOIN passages USING (passage_id) WHERE passage_id IS NOT NULL"
     ).fetchall()

@@ -8,9 +8,8 @@ from ..records import visible
 from ..store import Project, as_act
 from ..text import how_many
 from ..types import GraderSpec
-from ._asked_questions import bank_for
+from ._asked_questions import EXAMS, bank_for
 from ._questions import latest_version
-from ._topics import EXAMS
 
 _COUNTS = {
     "queries": "SELECT count(*) FROM queries",

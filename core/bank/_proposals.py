@@ -130,7 +130,7 @@ def add_generations(cursor: Cursor, generations: Sequence[Generation], author: s
     Raises:
         InputError: an unknown query or passage.
     """
-    return [key for one in generations for key in _add(cursor, one, author)]
+    return [key for generation in generations for key in _add(cursor, generation, author)]
 
 
 def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:

@@ -1,21 +1,134 @@
-"""Imported questions before they are saved. They are buffered in a file, so memory does not limit their number."""
+"""Imported questions before they are saved, and texts for questions that were known by id only.
+
+The questions are buffered in a file, so memory does not limit their number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..limits import exceeded, limit
-from ..store import Cursor, quoted_path
+from ..store import Cursor, ParquetBuffer, lent, quoted_path
 from ..types import Question
-from ._question_texts import Words, take_words_of
 from ._questions import as_question
-from ._saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, save_parts
+from ._saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, question_table, save_parts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Words:
+    """Result of an import for questions that the bank knew by id only.
+
+    Args:
+        given: number of questions that got their text.
+        apart: number of questions without the imported text, because people had already entered the same text as a new
+            wording. It is unknown if the old grades are about this text.
+    """
+
+    given: int
+    apart: int
+
+
+def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
+    """Add texts to questions that were known by id only; grades under the id then belong to the text.
+
+    Use it only for imported texts, which are the wordings that graders read. A text entered by a person is a new
+    wording without grades.
+
+    Args:
+        imported: questions from a file; questions without a text have no effect.
+    """
+    with lent(cursor, "incoming_bank", question_table(cursor, imported)):
+        return take_words_of(cursor, "incoming_bank")
+
+
+def take_words_of(cursor: Cursor, imported: str) -> Words:
+    """Add texts to questions that were known by id only, from a table; see `take_words`.
+
+    Args:
+        imported: SQL for a table of questions with `question_id` and `text`.
+    """
+    # A question of the bank waits for its text only while a revision has its placeholder. Another text may have
+    # replaced it.
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key, i.text,"
+        "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"
+        "  (question_key, i.text) IN (SELECT (question_key, w.text) FROM question_revisions"
+        "   JOIN question_texts w USING (text_key) WHERE w.text IS NOT NULL) AS apart"
+        f" FROM {imported} i JOIN questions USING (question_id)"
+        " JOIN question_texts t ON t.placeholder = question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
+        "  AND (NOT banked OR t.text_key IN (SELECT text_key FROM question_revisions))"
+    )
+    cursor.execute(
+        "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key FROM awaited"
+        " ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"
+        " WHERE a.text_key = question_texts.text_key"
+    )
+    _merge(cursor)
+    _tell_drafts(cursor)
+    given, apart = cursor.execute(
+        "SELECT count(*) FILTER (banked AND NOT apart), count(*) FILTER (apart) FROM awaited"
+    ).fetchall()[0]
+    return Words(given, apart)
+
+
+def _merge(cursor: Cursor) -> None:
+    """Merge texts that two ids share into one text, which gets the grades of both ids."""
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE merged AS SELECT a.text_key AS old, min(t.text_key) AS new"
+        " FROM awaited a JOIN question_texts t USING (text) WHERE NOT apart GROUP BY a.text_key HAVING old <> new"
+    )
+    if not cursor.execute("SELECT count(*) FROM merged").fetchall()[0][0]:
+        # The common case: a search through all grades would take longer than everything else.
+        return
+    for table in ("grades", "failures"):
+        cursor.execute(
+            f"UPDATE {table} SET question_text_key = new FROM merged WHERE question_text_key = old"
+            f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new AND g.grader_key ="
+            f" {table}.grader_key AND g.passage_text_key = {table}.passage_text_key)"
+            # If several ids share one text, the grade of the oldest id is kept for each pair.
+            f" AND NOT EXISTS (SELECT * FROM {table} g JOIN merged m ON m.old = g.question_text_key"
+            f"  WHERE m.new = merged.new AND m.old < merged.old AND g.grader_key = {table}.grader_key"
+            f"  AND g.passage_text_key = {table}.passage_text_key)"
+        )
+    cursor.execute("UPDATE overrides SET question_text_key = new FROM merged WHERE question_text_key = old")
+    cursor.execute("UPDATE answers SET item_text_key = new FROM merged WHERE item_text_key = old")
+    cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
+
+
+def _tell_drafts(cursor: Cursor) -> None:
+    """Add the texts to drafts whose authors changed other parts of the question, but not its wording."""
+    for table, columns, text in (
+        ("drafts", ("content",), "'$.text'"),
+        ("draft_steps", ("before", "after"), "'$.question.text'"),
+    ):
+        patch = "json_object('text', a.text)"
+        patch = patch if table == "drafts" else f"json_object('question', {patch})"
+        for column in columns:
+            cursor.execute(
+                f"UPDATE {table} SET {column} = json_merge_patch({column}, {patch})::VARCHAR FROM awaited a"
+                f" WHERE a.question_id = {table}.question_id AND NOT apart"
+                f" AND json_type({column}, {text}) = 'NULL'"
+            )
+
+
+def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
+    """Return the questions of a file; questions with an id only get the text of the newest version."""
+    said = dict(
+        cursor.execute(
+            "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
+            " JOIN question_texts USING (text_key)",
+            {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
+        ).fetchall()
+    )
+    return [replace(q, text=said.get(q.question_id)) if q.text is None else q for q in named]
+
 
 ROWS_A_PART = 50_000
 """Number of questions among which repetitions are searched at a time."""
@@ -30,7 +143,7 @@ Larger files are read again for each step, to limit memory.
 _OWN = "question_id, query_id, kind, weight, active, subtopic_id, answer_key, choices, note, place"
 
 
-class QuestionFile:
+class QuestionFile(ParquetBuffer):
     """Questions of imported files, buffered while the files are read.
 
     A file may repeat a question on every line of its query.
@@ -40,10 +153,7 @@ class QuestionFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        import pyarrow.parquet as pq
-
-        self._file = folder / "questions.parquet"
-        self._writer = pq.ParquetWriter(self._file, _kept([], [], 0).schema, compression="lz4")
+        super().__init__(folder / "questions.parquet", _kept([], [], 0).schema, use_dictionary=True)
         self._waiting: list[Question] = []
         self._rows = self._characters = 0
         self._unclean = False
@@ -66,11 +176,6 @@ class QuestionFile:
             self._waiting.append(question)
             if len(self._waiting) >= QUESTIONS_A_PART:
                 self._write()
-
-    def close(self) -> None:
-        """Write the waiting questions and close the file."""
-        self._write()
-        self._writer.close()
 
     def settle(self, cursor: Cursor) -> int:
         """Merge repetitions of a question: the first repetition with a text counts, or else the first.
@@ -126,11 +231,6 @@ class QuestionFile:
         )
         self._file = settled
         self._rows = int(cursor.execute(f"SELECT count(*) FROM {self.relation}").fetchall()[0][0])
-
-    @property
-    def relation(self) -> str:
-        """SQL for a table of the questions after `settle`, with the columns of `bank.saving.columns_of`."""
-        return f"read_parquet({quoted_path(self._file)})"
 
     def take_words(self, cursor: Cursor) -> Words:
         """Add texts to questions that were known by id only; see `bank.take_words`."""

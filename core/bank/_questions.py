@@ -1,16 +1,19 @@
-"""Questions of the bank at every version, and the history of the bank."""
+"""Questions of the bank at every version, the history of the bank, and the questions kept from people."""
 
 from __future__ import annotations
 
 import json
+import random
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
-from ..records import hidden_questions, sealed_questions
-from ..store import Cursor, Project, as_act, cache
+from ..grouping import grouped
+from ..records import add_seals, hidden_questions, open_seals, sealed_questions
+from ..store import Cursor, Project, as_act, log, put_setting, setting
 from ..types import Query, Question, Subtopic
 
 
@@ -51,9 +54,7 @@ class QueryOverview:
 @as_act("see boards")
 def latest_version(project: Project) -> int:
     """Return the number of the newest bank version; 0 if none was saved."""
-    return project.cached(
-        "latest version", lambda: int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions")), cache.BANK
-    )
+    return int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions"))
 
 
 @as_act("see boards")
@@ -211,4 +212,94 @@ def difference(before: Sequence[Question], after: Sequence[Question]) -> BankDif
         [question for key, question in new.items() if key not in old],
         [(old[key], question) for key, question in new.items() if key in old and old[key] != question],
         [question for key, question in old.items() if key not in new],
+    )
+
+
+LEAST, SEALED_PER_QUERY = 2, 3
+"""Least and usual number of sealed questions per query. At least as many stay public."""
+
+
+def seal(
+    project: Project, author: str, per_query: int = SEALED_PER_QUERY, seed: int | None = None
+) -> dict[str, list[str]]:
+    """Seal random questions of every query with enough active questions of positive weight.
+
+    Args:
+        per_query: number of sealed questions per query.
+        seed: seed of the draw, which is recorded; None for a random one.
+
+    Returns:
+        The ids of the sealed questions by query.
+
+    Raises:
+        InputError: questions are sealed already, the number is too small, or no query has enough questions.
+    """
+    if per_query < LEAST:
+        raise InputError("too-few-seals", f"Cannot seal {per_query} per query.", f"Seal at least {LEAST}.")
+    if sealed_questions(project):
+        raise InputError("already-sealed", "Questions are already sealed.", "Open them first: exam bank open")
+    seed = secrets.randbelow(2**31) if seed is None else seed
+    by_query = grouped(
+        (question.query_id, question.question_id)
+        for question in questions(project)
+        if question.active and question.weight > 0 and question.text
+    )
+    drawn = {
+        query: sorted(random.Random(f"{seed} {query}").sample(sorted(ids), per_query))
+        for query, ids in by_query.items()
+        if len(ids) >= 2 * per_query
+    }
+    if not drawn:
+        raise InputError(
+            "too-few-questions",
+            f"No query has {2 * per_query} active questions of positive weight.",
+            "Seal fewer questions per query, or add questions.",
+        )
+    with project.transaction(act="organize", author=author) as cursor:
+        add_seals(cursor, [one for ids in drawn.values() for one in ids], seed, author)
+        log(cursor, author, "seal questions", questions=sum(map(len, drawn.values())), queries=len(drawn), seed=seed)
+    return drawn
+
+
+def open_sealed(project: Project, author: str) -> int:
+    """Open all sealed questions; return their number."""
+    with project.transaction(act="organize", author=author) as cursor:
+        opened = open_seals(cursor, author)
+        if opened:
+            log(cursor, author, "open sealed questions", questions=opened)
+    return opened
+
+
+SETTING = "assessors_first"
+
+
+def assessors_first(project: Project) -> bool:
+    """Return whether suggestions wait for a person's own question."""
+    return setting(project, SETTING) is not None
+
+
+def set_assessors_first(project: Project, on: bool, author: str) -> None:
+    """Turn the switch on or off."""
+    with project.transaction(act="organize", author=author) as cursor:
+        put_setting(cursor, SETTING, "on" if on else None)
+        log(cursor, author, "set assessors first", on=on)
+
+
+def queries_awaiting_own(project: Project, author: str) -> frozenset[str]:
+    """Return the queries whose suggestions are hidden from a person; empty if the switch is off.
+
+    A question is a person's own if they saved its first version, or have drafted it with a text.
+    """
+    if not assessors_first(project):
+        return frozenset()
+    return frozenset(
+        query
+        for (query,) in project.rows(
+            "SELECT query_id FROM queries WHERE query_key NOT IN (SELECT query_key FROM question_revisions"
+            "  JOIN questions USING (question_key) JOIN bank_versions USING (version) GROUP BY query_key, question_key"
+            "  HAVING arg_min(author, version) = $author UNION ALL SELECT query_key FROM drafts WHERE author = $author"
+            "  AND question_id NOT IN (SELECT question_id FROM questions)"
+            "  AND trim(coalesce(content->>'$.text', '')) <> '')",
+            {"author": author},
+        )
     )

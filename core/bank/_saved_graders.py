@@ -1,8 +1,9 @@
-"""Saved graders: kinds and parameters under a name, without API keys."""
+"""Saved graders, prompts and prices. Graders are kinds and parameters under a name, without API keys."""
 
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,131 @@ from typing import TYPE_CHECKING, Any
 
 from .. import graders
 from ..errors import GradingError, InputError, unknown_name
-from ..store import Project, as_name, log
+from ..graders import BATCH_SHARE, Price, Prompt, built_in, read_prompt, write_prompt
+from ..store import Project, as_name, log, put_setting, setting
 from ..types import GraderSpec
-from ._prompt_versions import prompts
 
 if TYPE_CHECKING:
     from ..graders import Grader, Prompt
+
+
+@dataclass(frozen=True)
+class PromptVersion:
+    """A saved version of a prompt that people of the project wrote."""
+
+    prompt: Prompt
+    author: str
+    made_at: datetime
+
+
+def prompts(project: Project) -> dict[str, Prompt]:
+    """Return every prompt by name: the built-in prompts, then the latest versions of the project's own prompts."""
+    return {**built_in(), **{version.prompt.name: version.prompt for version in prompt_versions(project)}}
+
+
+def find_prompt_for(project: Project, use: str, name: str, form: str | None = None) -> Prompt:
+    """Return the prompt with a name that has a use and, if given, a form.
+
+    Raises:
+        InputError: no such prompt.
+    """
+    fitting = {
+        prompt.name: prompt for prompt in prompts(project).values() if prompt.use == use and form in (None, prompt.form)
+    }
+    if name not in fitting:
+        raise unknown_name("unknown-prompt", f"prompt for '{use}':", name, sorted(fitting))
+    return fitting[name]
+
+
+def prompt_versions(project: Project) -> list[PromptVersion]:
+    """Return every version of the project's own prompts, oldest first."""
+    return [
+        PromptVersion(read_prompt(content, f"prompt {name}"), author, made_at)
+        for name, content, author, made_at in project.rows(
+            "SELECT name, content, author, made_at FROM prompts ORDER BY prompt_key"
+        )
+    ]
+
+
+def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
+    """Save a prompt. A grader with a changed prompt is a new grader; old grades stay with the old grader.
+
+    Returns:
+        Whether the prompt differs from the saved prompt.
+
+    Raises:
+        InputError: the name belongs to a built-in prompt, or the prompt is invalid for its use.
+    """
+    if prompt.name in built_in():
+        raise InputError(
+            "name-taken",
+            f"The name '{prompt.name}' belongs to a built-in prompt.",
+            "Choose a different name. Built-in prompts never change, so that grades stay comparable.",
+        )
+    content = write_prompt(prompt)
+    read_prompt(content, prompt.name)
+    if prompts(project).get(prompt.name) == prompt:
+        return False
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO prompts VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
+            [prompt.name, prompt.hash, content, author],
+        )
+        log(cursor, author, "save prompt", name=prompt.name, hash=prompt.hash[:16])
+    return True
+
+
+_SETTING = "prices"
+
+
+def prices(project: Project) -> dict[str, Price]:
+    """Return the known prices by model."""
+    stored = setting(project, _SETTING)
+    return {model: Price(*price) for model, price in json.loads(stored or "{}").items()}
+
+
+def _as_kept(price: Price) -> list[float | None]:
+    """Return a price as a list for storage: two amounts, then the other amounts without trailing defaults."""
+    kept = [price.input, price.output, price.cached, price.batch]
+    while len(kept) > 2 and kept[-1] == (None if len(kept) == 3 else BATCH_SHARE):
+        kept.pop()
+    return kept
+
+
+def set_price(project: Project, model: str, price: Price | None, author: str) -> None:
+    """Set the price of a model; None removes it.
+
+    Raises:
+        InputError: an amount is invalid, or the model name is empty.
+    """
+    if not model.strip():
+        raise InputError(
+            "empty-name", "The price has no model name.", "Use the model's name exactly as its grader has it."
+        )
+    if price and not all(math.isfinite(amount) and amount >= 0 for amount in (price.input, price.output)):
+        raise InputError(
+            "invalid-price",
+            f"Invalid prices {price.input} and {price.output}.",
+            "Use amounts per million tokens, 0 or higher.",
+        )
+    if price and price.cached is not None and not 0 <= price.cached <= price.input:
+        raise InputError(
+            "invalid-price",
+            f"Invalid price {price.cached} for cached tokens.",
+            f"Use an amount from 0 to {price.input}, the price of other input tokens.",
+        )
+    if price and not 0 <= price.batch <= 1:
+        raise InputError(
+            "invalid-price",
+            f"Invalid batch share {price.batch}.",
+            "Use a number from 0 to 1: the share of the normal price that a call in a batch costs.",
+        )
+    known = {name: _as_kept(one) for name, one in prices(project).items() if name != model}
+    if price is not None:
+        known[model] = _as_kept(price)
+    with project.transaction() as cursor:
+        put_setting(cursor, _SETTING, json.dumps(known, sort_keys=True))
+        log(cursor, author, "set price", model=model, price=known.get(model))
 
 
 @dataclass(frozen=True)
@@ -78,7 +198,10 @@ def remove_named_grader(project: Project, name: str, author: str) -> None:
     Raises:
         InputError: the name is unknown.
     """
-    _find(project, name)
+    known = {named.name: named for named in named_graders(project)}
+    if name not in known:
+        hint = "" if known else "Save one on the Grading screen or with exam graders add."
+        raise unknown_name("unknown-grader", "saved grader", name, known, hint)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM named_graders WHERE name = ?", [name])
         log(cursor, author, "remove grader", name=name)
@@ -219,16 +342,3 @@ def stored_spec(row: Sequence[Any]) -> GraderSpec:
 
 def _specs(project: Project) -> list[GraderSpec]:
     return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]
-
-
-def _find(project: Project, name: str) -> NamedGrader:
-    known = {named.name: named for named in named_graders(project)}
-    if name not in known:
-        raise unknown_name(
-            "unknown-grader",
-            "saved grader",
-            name,
-            known,
-            "" if known else "Save one on the Grading screen or with exam graders add.",
-        )
-    return known[name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -115,7 +114,7 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
             )
         ids.add(question.question_id)
     check_ids(cursor, changed)
-    table = _table(cursor, changed)
+    table = question_table(cursor, changed)
     return save_parts(cursor, lambda: _parts(table), note, author)
 
 
@@ -228,14 +227,8 @@ def _name_unknown_texts(cursor: Cursor) -> None:
     )
 
 
-@contextmanager
-def questions_lent(cursor: Cursor, changed: Sequence[Question]) -> Iterator[None]:
-    """Make questions readable in SQL as the table `incoming_bank` during a block."""
-    with lent(cursor, "incoming_bank", _table(cursor, changed)):
-        yield
-
-
-def _table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
+def question_table(cursor: Cursor, changed: Sequence[Question]) -> pa.Table:
+    """Return questions with clean texts as a table with the columns of `columns_of`."""
     import pyarrow as pa
 
     rows = clean_questions(cursor, changed)

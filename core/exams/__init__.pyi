@@ -1,10 +1,15 @@
 from ._exam_items import (
     EXAM as EXAM,
     Item as Item,
+    Responses as Responses,
+    answers_csv as answers_csv,
     exam_items as exam_items,
+    exam_json as exam_json,
     proposed_items as proposed_items,
+    responses as responses,
     retire as retire,
     retired_in_drafts as retired_in_drafts,
+    standing as standing,
 )
 from ._exam_results import (
     LEAST as LEAST,
@@ -24,13 +29,6 @@ from ._exam_results import (
     only_right as only_right,
     planted as planted,
     shorter as shorter,
-)
-from ._examinee_answers import (
-    Responses as Responses,
-    answers_csv as answers_csv,
-    exam_json as exam_json,
-    responses as responses,
-    standing as standing,
 )
 from ._examinee_setup import (
     NORMALISE as NORMALISE,

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import InputError
+from ..grouping import grouped
 from ..measures import ALPHA, Array, holm, mcnemar, randomisation_test, wilson
 from ..measures.item_response import (
     DROP,
@@ -29,7 +30,7 @@ from ..measures.item_response import (
 )
 from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 from ..store import Project
-from ._examinee_answers import UNSTATED, Responses, responses
+from ._exam_items import UNSTATED, Responses, responses
 
 LEAST = 10
 """Minimum number of answers that an examinee must have given in a topic for its accuracy to be shown."""
@@ -137,13 +138,10 @@ def grid(board: Sequence[Row]) -> Grid:
     Args:
         board: as `exam_board` returns it.
     """
-    cells: dict[tuple[str, str], list[Row]] = {}
-    for row in board:
-        levels = row.student.factors
-        cells.setdefault((levels.get("model", UNSTATED), levels.get("retrieval", UNSTATED)), []).append(row)
+    cells = grouped(((_level(row, "model"), _level(row, "retrieval")), row) for row in board)
     ordered = sorted(board, key=lambda row: row.student.key)
-    models = list(dict.fromkeys(row.student.factors.get("model", UNSTATED) for row in ordered))
-    met = dict.fromkeys(row.student.factors.get("retrieval", UNSTATED) for row in ordered)
+    models = list(dict.fromkeys(_level(row, "model") for row in ordered))
+    met = dict.fromkeys(_level(row, "retrieval") for row in ordered)
     retrievals = sorted(met, key=lambda name: {CLOSED_BOOK: -1, ORACLE: 1}.get(name, 0))
     found = {
         model: {
@@ -154,6 +152,10 @@ def grid(board: Sequence[Row]) -> Grid:
         for model in models
     }
     return Grid(models, retrievals, cells, {model: best_classical(levels) for model, levels in found.items()})
+
+
+def _level(row: Row, factor: str) -> str:
+    return row.student.factors.get(factor, UNSTATED)
 
 
 def best_classical(accuracies: Mapping[str, float]) -> list[str]:
@@ -336,7 +338,7 @@ def abilities(
     Raises:
         InputError: there are too few answers.
     """
-    key = ("abilities", query_id, model, estimator, intervals, _answers(project))
+    key = ("abilities", query_id, model, estimator, intervals)
     return project.cached(key, lambda: _abilities(project, query_id, model, estimator, intervals))
 
 
@@ -374,7 +376,7 @@ def shorter(
         design = design_of(table.students, table.factors)
         return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
 
-    key = ("shorter", query_id, drop, steps, criterion, model, estimator, _answers(project))
+    key = ("shorter", query_id, drop, steps, criterion, model, estimator)
     return project.cached(key, compute)
 
 
@@ -398,9 +400,4 @@ def planted(
         table = answer_table(project, query_id)
         return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
 
-    return project.cached(("planted", query_id, model, estimator, _answers(project)), compute)
-
-
-def _answers(project: Project) -> int:
-    """Return the number of answers: they are added during an exam, but only its start and end are logged actions."""
-    return int(project.value("SELECT count(*) FROM answers"))
+    return project.cached(("planted", query_id, model, estimator), compute)

@@ -36,8 +36,7 @@ from ..sentences import split_sentences
 from ..store import Project, log
 from ..text import first_few, how_many, normalise
 from ..types import Grade
-from ._exam_items import Context, Given, Task, tasks, text_keys
-from ._examinee_answers import Line, sheet
+from ._exam_items import Context, Given, Line, Task, sheet, tasks, text_keys
 from ._examinee_setup import READING_RULES, RULES, Plan, Ready, add_student, get_ready, lettered, values, with_worked
 from ._item_retrievals import Retriever, make_retrieval, retrievals
 
@@ -109,13 +108,9 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
     if ready.by == "overlap":
         return [_by_words(task, context) for task, context, _ in given]
     if ready.by == "longest":
-        return [_chosen(task, _first_longest(task.choices)) for task, _, _ in given]
+        return [_chosen(task, task.choices.index(max(task.choices, key=len))) for task, _, _ in given]
     seed = ready.student.parameters["seed"]
     return [_chosen(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices))) for task, _, _ in given]
-
-
-def _first_longest(choices: Sequence[str]) -> int:
-    return max(range(len(choices)), key=lambda at: (len(choices[at]), -at))
 
 
 def _options(task: Task, context: Context) -> list[str]:

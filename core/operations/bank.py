@@ -13,9 +13,9 @@ from ..bank import (
     check_version,
     conflicts,
     difference,
-    draft_notes,
     editing,
     in_their_words,
+    kinds_of_change,
     latest_version,
     merged,
     new_question,
@@ -290,7 +290,7 @@ def list_drafts(
     """List unsaved changes. Save them with exam bank save --author NAME."""
     saved = {question.question_id: question for question in banks.questions(project)}
     found = [
-        (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+        (author, draft.question, kinds_of_change(saved.get(question_id), draft.question), question_id in crossed)
         for author in authors(project)
         if who in (None, author)
         for crossed in [{one.mine.question_id for one in conflicts(project, author)}]

@@ -1,54 +1,27 @@
 from . import judging as judging
-from ._access_tokens import (
-    acting_with as acting_with,
-    find_token as find_token,
-    make_token as make_token,
-    tokens as tokens,
-    withdraw_token as withdraw_token,
-)
 from ._activity_log import (
     Act as Act,
     Sought as Sought,
     acted_since as acted_since,
     activity as activity,
     activity_csv as activity_csv,
+    bring_back as bring_back,
     kinds_of_act as kinds_of_act,
     latest_act as latest_act,
     people as people,
 )
-from ._answer_cases import (
-    CasePlace as CasePlace,
-    ConfirmedCase as ConfirmedCase,
-    add_gold_answer as add_gold_answer,
-    confirm as confirm,
-    confirmed_cases as confirmed_cases,
-    withdraw_case as withdraw_case,
-    withdraw_gold_answer as withdraw_gold_answer,
-)
-from ._answer_models import (
-    AnswerModel as AnswerModel,
-    answer_models as answer_models,
-    answer_models_of as answer_models_of,
-    find_answer_model as find_answer_model,
-    put_answer_model as put_answer_model,
-)
-from ._double_assignments import (
-    MOST_WANTED as MOST_WANTED,
-    TURNS as TURNS,
-    Double as Double,
-    Dues as Dues,
-    assign_double as assign_double,
-    check_undecided as check_undecided,
-    claim_double as claim_double,
-    decline_double as decline_double,
-    double_of as double_of,
-    doubles as doubles,
-    doubles_of as doubles_of,
-    dues as dues,
-    release_double as release_double,
-    sample_of as sample_of,
-    set_due as set_due,
-    write_end as write_end,
+from ._collection import (
+    PassageFiles as PassageFiles,
+    add_kept_passages as add_kept_passages,
+    add_passages as add_passages,
+    add_queries as add_queries,
+    check_new as check_new,
+    check_queries as check_queries,
+    kept_as_they_are as kept_as_they_are,
+    name_passages_of as name_passages_of,
+    passage_texts as passage_texts,
+    queries_of as queries_of,
+    unknown_queries as unknown_queries,
 )
 from ._examinees import (
     CLOSED_BOOK as CLOSED_BOOK,
@@ -62,58 +35,39 @@ from ._examinees import (
     elsewhere as elsewhere,
     find_students as find_students,
     fingerprint_of as fingerprint_of,
+    put_retrieval as put_retrieval,
     put_student as put_student,
+    retrieved as retrieved,
     state_factors as state_factors,
     students as students,
     students_of as students_of,
     verdicts as verdicts,
 )
-from ._freezes import (
-    Freeze as Freeze,
-    FrozenQuery as FrozenQuery,
-    add_frozen as add_frozen,
-    begin_freeze as begin_freeze,
-    drop_freeze as drop_freeze,
-    end_freeze as end_freeze,
-    freezes as freezes,
-    frozen_so_far as frozen_so_far,
-)
 from ._generated_answers import (
     GOLD_RUN as GOLD_RUN,
+    AnswerModel as AnswerModel,
     AnswerPlace as AnswerPlace,
+    CasePlace as CasePlace,
     Comparison as Comparison,
+    ConfirmedCase as ConfirmedCase,
     Generated as Generated,
     add_comparisons as add_comparisons,
     add_generated as add_generated,
+    add_gold_answer as add_gold_answer,
+    answer_models as answer_models,
+    answer_models_of as answer_models_of,
     answer_text_keys as answer_text_keys,
     answer_texts as answer_texts,
     answer_verdicts as answer_verdicts,
     comparisons_of as comparisons_of,
+    confirm as confirm,
+    confirmed_cases as confirmed_cases,
+    find_answer_model as find_answer_model,
     generated_of as generated_of,
+    put_answer_model as put_answer_model,
     put_answer_verdicts as put_answer_verdicts,
-)
-from ._gold import (
-    GOLD as GOLD,
-    IMPORTED as IMPORTED,
-    gold_name as gold_name,
-    gold_texts as gold_texts,
-    mark_gold as mark_gold,
-    write_gold as write_gold,
-)
-from ._held_out import (
-    HOLD_OUT as HOLD_OUT,
-    HOLD_OUT_FORM as HOLD_OUT_FORM,
-    HoldOut as HoldOut,
-    for_confirming as for_confirming,
-    for_tuning as for_tuning,
-    hold_out as hold_out,
-    set_hold_out as set_hold_out,
-)
-from ._imported_leaderboards import (
-    boards as boards,
-    find_source as find_source,
-    official_sources as official_sources,
-    write_board as write_board,
+    withdraw_case as withdraw_case,
+    withdraw_gold_answer as withdraw_gold_answer,
 )
 from ._job_records import (
     JOB_SUBJECTS as JOB_SUBJECTS,
@@ -130,40 +84,58 @@ from ._job_records import (
     written_results as written_results,
 )
 from ._judgments import (
+    DEFAULT_POOL_DEPTH as DEFAULT_POOL_DEPTH,
     Qrels as Qrels,
+    boards as boards,
+    find_source as find_source,
     judged_values as judged_values,
     judgments as judgments,
+    list_keys as list_keys,
+    official_sources as official_sources,
+    pool_depth as pool_depth,
+    pool_rows as pool_rows,
+    pooled_queries as pooled_queries,
     put_judgment as put_judgment,
+    refresh_pool as refresh_pool,
+    set_pool_depth as set_pool_depth,
     sources as sources,
     stage_judgments as stage_judgments,
+    write_board as write_board,
     write_judged_keys as write_judged_keys,
     write_judgments as write_judgments,
 )
 from ._members import (
+    acting_with as acting_with,
     change_member as change_member,
+    find_token as find_token,
     identity_of as identity_of,
+    make_token as make_token,
+    peek_members as peek_members,
     remove_member as remove_member,
     set_member as set_member,
+    tokens as tokens,
     undo_member as undo_member,
+    withdraw_token as withdraw_token,
 )
-from ._model_families import PARTS as PARTS, state_families as state_families, stated_families as stated_families
-from ._original_objects import keep_objects as keep_objects, kept_objects as kept_objects
-from ._passage_buffer import PassageFiles as PassageFiles
-from ._passages import (
-    add_kept_passages as add_kept_passages,
-    add_passages as add_passages,
-    kept_as_they_are as kept_as_they_are,
-    name_passages_of as name_passages_of,
-    passage_texts as passage_texts,
-)
-from ._pool import (
-    DEFAULT_POOL_DEPTH as DEFAULT_POOL_DEPTH,
-    list_keys as list_keys,
-    pool_depth as pool_depth,
-    pool_rows as pool_rows,
-    pooled_queries as pooled_queries,
-    refresh_pool as refresh_pool,
-    set_pool_depth as set_pool_depth,
+from ._origins import (
+    PARTS as PARTS,
+    SETTING_OF_TERMS as SETTING_OF_TERMS,
+    Freeze as Freeze,
+    FrozenQuery as FrozenQuery,
+    Terms as Terms,
+    add_frozen as add_frozen,
+    begin_freeze as begin_freeze,
+    drop_freeze as drop_freeze,
+    end_freeze as end_freeze,
+    freezes as freezes,
+    frozen_so_far as frozen_so_far,
+    keep_objects as keep_objects,
+    keep_terms as keep_terms,
+    kept_objects as kept_objects,
+    read_terms as read_terms,
+    state_families as state_families,
+    stated_families as stated_families,
+    terms_of as terms_of,
 )
 from ._project_moves import (
     RemovedProject as RemovedProject,
@@ -172,27 +144,24 @@ from ._project_moves import (
     rename_project as rename_project,
     restore_removed as restore_removed,
 )
-from ._queries import (
-    add_queries as add_queries,
-    check_new as check_new,
-    check_queries as check_queries,
-    queries_of as queries_of,
-    unknown_queries as unknown_queries,
-)
-from ._ranking_buffer import RankingFile as RankingFile, write_stated_rankings as write_stated_rankings
 from ._replaced_data import Keeper as Keeper, Replaced as Replaced
-from ._response_lengths import Length as Length, lengths as lengths
 from ._responses import (
+    GOLD as GOLD,
+    IMPORTED as IMPORTED,
+    Length as Length,
     count_words as count_words,
+    gold_name as gold_name,
+    gold_texts as gold_texts,
     known_responses as known_responses,
+    lengths as lengths,
+    mark_gold as mark_gold,
     response_runs as response_runs,
     split_response as split_response,
+    write_gold as write_gold,
     write_responses as write_responses,
 )
-from ._restoring import bring_back as bring_back
-from ._retrievals import put_retrieval as put_retrieval, retrieved as retrieved
-from ._role_lookup import peek_members as peek_members
 from ._runs import (
+    RankingFile as RankingFile,
     Runs as Runs,
     by_rank as by_rank,
     check_runs as check_runs,
@@ -204,32 +173,50 @@ from ._runs import (
     run_sizes as run_sizes,
     stage_rankings as stage_rankings,
     write_runs as write_runs,
+    write_stated_rankings as write_stated_rankings,
 )
-from ._sealed_questions import (
+from ._teamwork import (
+    LONGEST_GUIDELINES as LONGEST_GUIDELINES,
+    MOST_WANTED as MOST_WANTED,
+    TURNS as TURNS,
+    Double as Double,
+    Dues as Dues,
+    assign_double as assign_double,
+    check_undecided as check_undecided,
+    claim_double as claim_double,
+    decline_double as decline_double,
+    done_queries as done_queries,
+    double_of as double_of,
+    doubles as doubles,
+    doubles_of as doubles_of,
+    due_of as due_of,
+    dues as dues,
+    guidelines as guidelines,
+    mark_done as mark_done,
+    release_double as release_double,
+    sample_of as sample_of,
+    set_due as set_due,
+    set_guidelines as set_guidelines,
+    write_end as write_end,
+)
+from ._visible import (
+    HOLD_OUT as HOLD_OUT,
+    HOLD_OUT_FORM as HOLD_OUT_FORM,
     SEALED as SEALED,
+    HoldOut as HoldOut,
     add_seals as add_seals,
+    for_confirming as for_confirming,
+    for_tuning as for_tuning,
     hidden_questions as hidden_questions,
+    hold_out as hold_out,
     open_seals as open_seals,
     readable_texts as readable_texts,
     refuse_hidden as refuse_hidden,
     refuse_sealed as refuse_sealed,
     sealed_questions as sealed_questions,
+    set_hold_out as set_hold_out,
+    visible as visible,
 )
-from ._teamwork import (
-    LONGEST_GUIDELINES as LONGEST_GUIDELINES,
-    done_queries as done_queries,
-    guidelines as guidelines,
-    mark_done as mark_done,
-    set_guidelines as set_guidelines,
-)
-from ._terms_of_use import (
-    SETTING_OF_TERMS as SETTING_OF_TERMS,
-    Terms as Terms,
-    keep_terms as keep_terms,
-    read_terms as read_terms,
-    terms_of as terms_of,
-)
-from ._visible import visible as visible
 from .judging import (
     ADJUDICATED as ADJUDICATED,
     JUDGE as JUDGE,

@@ -1,18 +1,21 @@
-"""The activity log for people: who did what, newest first, each action as a sentence with a link target."""
+"""The activity log for people, and restoring the data that an action replaced."""
 
 from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from ..store import SCORELESS, Project
+from ..errors import InputError
+from ..store import SCORELESS, Cursor, Project, log
 from ..tables import csv_text
 from ._activity_sentences import Place, place_of, sentence
-from ._sealed_questions import readable_texts
-from ._visible import visible
+from ._judgments import refresh_pool
+from ._replaced_data import KINDS, Keeper, Replaced
+from ._visible import readable_texts, visible
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
 # overrides have their text at the time of the override.
@@ -109,7 +112,8 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
         page: counted from 1.
     """
     sought = sought or Sought()
-    values, acts = _values(sought), _SOUGHT.format(activity=visible(project, "activity"))
+    values: dict[str, Any] = {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
+    acts = _SOUGHT.format(activity=visible(project, "activity"))
     told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"), texts=readable_texts(project))
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
@@ -135,10 +139,6 @@ def _brought_back(project: Project) -> frozenset[int]:
         if key not in found and undone is not None:
             found.add(undone)
     return frozenset(found)
-
-
-def _values(sought: Sought) -> dict[str, Any]:
-    return {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
 
 
 def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
@@ -215,4 +215,128 @@ def activity_csv(project: Project, sought: Sought | None = None) -> str:
             )
             for act in activity(project, sought, page_size=0).acts
         ),
+    )
+
+
+def can_bring_back(project: Project, activity_key: int) -> list[Replaced]:
+    """Return the objects that an action of the log replaced; empty if it replaced nothing."""
+    return [
+        Replaced(*row)
+        for row in project.rows(
+            "SELECT kind, name, before, gone, after FROM replacements WHERE activity_key = ? ORDER BY replacement_key",
+            [activity_key],
+        )
+    ]
+
+
+def bring_back(project: Project, activity_key: int, author: str) -> list[Replaced]:
+    """Restore the objects that an action of the log replaced. The present ones are kept, so you can undo this.
+
+    Other changes of the action stay.
+
+    Args:
+        activity_key: number of the action.
+
+    Returns:
+        The restored objects.
+
+    Raises:
+        InputError: the action replaced nothing, the project already has the replaced objects, or a text that would be
+            removed is in use.
+    """
+    project.require("bring back", author=author)
+    restored = can_bring_back(project, activity_key)
+    if not restored:
+        raise InputError(
+            "nothing-replaced",
+            f"Action {activity_key} replaced nothing that can be restored.",
+            "See exam activity for the numbers of actions.",
+        )
+    with project.transaction(act="bring back", author=author) as cursor:
+        keeper = Keeper(cursor)
+        tables = sorted({table for one in restored for table in (*KINDS[one.kind].tables, *_BESIDE)})
+        before = _content(cursor, tables)
+        for replacement, kind, key, name in cursor.execute(
+            "SELECT replacement_key, kind, object_key, name FROM replacements WHERE activity_key = ?"
+            " ORDER BY replacement_key",
+            [activity_key],
+        ).fetchall():
+            _restore(cursor, keeper, replacement, kind, key, name)
+        if _content(cursor, tables) == before:
+            raise InputError(
+                "nothing-to-restore",
+                f"Nothing to restore: the project already has everything that action {activity_key} replaced.",
+            )
+        refresh_pool(cursor)
+        replaced = keeper.settle()
+        act = log(cursor, author, "bring back", undone=activity_key, restored=[one.whole for one in restored])
+        keeper.record(replaced, act)
+    return restored
+
+
+_BESIDE = ("runs", "boards", "sources", "passages", "subtopics")
+"""Tables that can change together with the tables of the replaced objects."""
+
+
+def _content(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
+    """Return a count and a hash of each table, independent of the order of rows, to detect changes."""
+    return [cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0] for table in tables]
+
+
+def _restore(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str) -> None:
+    of = KINDS[kind]
+    kept = f"replacement_key = {replacement:d}"
+    if kind == "passages":
+        _restore_passages(cursor, keeper, kept)
+    elif kind == "queries":
+        _restore_queries(cursor, keeper, kept)
+    else:
+        if kind == "citations":
+            where = f"passage_key IN (SELECT passage_key FROM replaced_response_sentences WHERE {kept})"
+            keeper.keep_sentences(f"SELECT passage_key FROM replaced_response_sentences WHERE {kept}")
+        else:
+            where = "true" if of.key is None else f"{of.key} = {key:d}"
+            keeper.keep(kind, name, key)
+        if kind == "judgments":
+            # The removal of its last judgment removed the source too.
+            cursor.execute(
+                "INSERT INTO sources SELECT ?, ? WHERE NOT EXISTS (FROM sources WHERE source_key = ?)", [key, name, key]
+            )
+        for table in of.tables:
+            cursor.execute(f"DELETE FROM {table} WHERE {where}")
+            cursor.execute(
+                f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table} WHERE {kept}"
+                " ORDER BY rowid"
+            )
+        if of.named_in:
+            changed = ", ".join(f"{column} = r.{column}" for column in of.further)
+            cursor.execute(
+                f"UPDATE {of.named_in} SET {changed} FROM replaced_{of.named_in} r"
+                f" WHERE r.{kept} AND r.{of.key} = {of.named_in}.{of.key}"
+            )
+
+
+def _restore_passages(cursor: Cursor, keeper: Keeper, kept: str) -> None:
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE returning_texts AS SELECT p.passage_key, p.passage_id, p.text_key,"
+        " r.text_key AS old FROM replaced_passages r JOIN passages p USING (passage_key)"
+        f" WHERE r.{kept} AND p.text_key IS DISTINCT FROM r.text_key"
+    )
+    keeper.keep_passages("returning_texts")
+    cursor.execute(
+        "UPDATE passages SET text_key = r.old FROM returning_texts r WHERE r.passage_key = passages.passage_key"
+    )
+
+
+def _restore_queries(cursor: Cursor, keeper: Keeper, kept: str) -> None:
+    keeper.keep_queries(f"SELECT query_key FROM replaced_queries WHERE {kept}")
+    keeper.keep_subtopics(f"SELECT (query_key, subtopic_id) FROM replaced_subtopics WHERE {kept}")
+    cursor.execute(
+        "UPDATE queries SET text = r.text, narrative = r.narrative, answer = r.answer,"
+        " further_answers = r.further_answers FROM replaced_queries r"
+        f" WHERE r.{kept} AND r.query_key = queries.query_key"
+    )
+    cursor.execute(
+        f"UPDATE subtopics SET text = r.text FROM replaced_subtopics r WHERE r.{kept}"
+        " AND r.query_key = subtopics.query_key AND r.subtopic_id = subtopics.subtopic_id"
     )

@@ -26,19 +26,9 @@ def sentence(act: str, detail: Detail) -> str:
     """
     if act in _SENTENCES:
         said = _SENTENCES[act](detail)
-    elif act.startswith("import "):
-        said = _imported(act, detail)
-    elif act.startswith("job "):
-        said = _ended(act, detail)
-    elif act.startswith("sitting "):
-        said = _sat(act, detail)
-    elif act.startswith(("answers ", "comparisons ")):
-        said = _answered(act, detail)
-    elif act.startswith("export "):
-        said = f"exported the {_EXPORTED.get(act[7:], act[7:])}" + _named(detail, "file", " as {}")
     else:
-        # Actions without an entry are shown with the names and values of the log.
-        said = f"{act}: {_rest(detail)}" if _rest(detail) else act
+        phrase = next((phrase for begins, phrase in _PHRASES.items() if act.startswith(begins)), _as_logged)
+        said = phrase(act, detail)
     return " ".join(said.split())
 
 
@@ -385,6 +375,27 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "export grades": _exported_grades,
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
 }
+
+
+def _exported(act: str, detail: Detail) -> str:
+    kind = act.removeprefix("export ")
+    return f"exported the {_EXPORTED.get(kind, kind)}" + _named(detail, "file", " as {}")
+
+
+def _as_logged(act: str, detail: Detail) -> str:
+    """Return an action without an entry with the names and values of the log."""
+    return f"{act}: {_rest(detail)}" if _rest(detail) else act
+
+
+_PHRASES: dict[str, Callable[[str, Detail], str]] = {
+    "import ": _imported,
+    "job ": _ended,
+    "sitting ": _sat,
+    "answers ": _answered,
+    "comparisons ": _answered,
+    "export ": _exported,
+}
+"""Phrases by the beginning of the action's name, for actions without a phrase of their own."""
 
 
 def _made_with(detail: Detail) -> str:

@@ -1,4 +1,4 @@
-"""Writing and reading the examinees of exams and their answers."""
+"""Examinees of exams, their answers, and retrievals: rankings of passages for the items of an exam."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError, unknown_name
-from ..store import Cursor, Project, as_name, log, stage
-from ..text import clean_or_none
-from ._queries import check_new
+from ..grouping import grouped, nested
+from ..store import Cursor, Project, as_name, log, stage_rows
+from ..text import clean_or_none, fault_of_id, quoted
+from ._collection import check_new
+from ._generated_answers import counting
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
@@ -141,12 +143,7 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
 
 def _factors(cursor: Cursor) -> dict[int, dict[str, str]]:
     """Return the latest level by examinee key and factor, factors in the order of their first statement."""
-    found: dict[int, dict[str, str]] = {}
-    for key, factor, level in cursor.execute(
-        "SELECT student_key, factor, level FROM student_factors ORDER BY rowid"
-    ).fetchall():
-        found.setdefault(key, {})[factor] = level
-    return found
+    return nested(cursor.execute("SELECT student_key, factor, level FROM student_factors ORDER BY rowid").fetchall())
 
 
 def students(project: Project) -> list[Student]:
@@ -219,16 +216,22 @@ def add_answers(cursor: Cursor, student_key: int, answers: Sequence[Answer], sit
     Returns:
         The number of rows written: new answers, and every failure.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in _ANSWER_COLUMNS}
-    for one in answers:
-        texts = [clean_or_none(text) for text in (one.reason, one.raw, one.note)]
-        values = (
-            *(student_key, one.item_text_key, one.context, one.correct, texts[0], one.chosen),
-            *(None if one.scores is None else list(one.scores), texts[1], texts[2], sitting_key),
+    rows = [
+        (
+            student_key,
+            answer.item_text_key,
+            answer.context,
+            answer.correct,
+            clean_or_none(answer.reason),
+            answer.chosen,
+            answer.scores,
+            clean_or_none(answer.raw),
+            clean_or_none(answer.note),
+            sitting_key,
         )
-        for name, value in zip(_ANSWER_COLUMNS, values, strict=True):
-            columns[name].append(value)
-    stage(cursor, "new_answers", columns, _ANSWER_COLUMNS)
+        for answer in answers
+    ]
+    stage_rows(cursor, "new_answers", rows, _ANSWER_COLUMNS)
     return int(
         cursor.execute(
             "INSERT INTO answers FROM new_answers n WHERE NOT EXISTS (SELECT * FROM answers a"
@@ -244,18 +247,15 @@ Asked = tuple[int, str]
 
 def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
     """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else the last failure."""
-    found: dict[Asked, Answer] = {}
-    for row in cursor.execute(
+    rows = cursor.execute(
         "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
-        " ORDER BY rowid",
+        f" {counting('item_text_key, context', 'correct')} ORDER BY rowid",
         [student_key],
-    ).fetchall():
-        item, context, correct, reason, chosen, scores, raw, note = row
-        answer = Answer(item, context, correct, reason, chosen, None if scores is None else tuple(scores), raw, note)
-        known = found.get((item, context))
-        if known is None or known.correct is None:
-            found[item, context] = answer
-    return found
+    ).fetchall()
+    return {
+        (item, context): Answer(item, context, correct, reason, chosen, scores and tuple(scores), raw, note)
+        for item, context, correct, reason, chosen, scores, raw, note in rows
+    }
 
 
 def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
@@ -267,3 +267,63 @@ def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
             " FROM answers GROUP BY ALL"
         )
     }
+
+
+Ranking = Sequence[tuple[str, float]]
+"""Passage ids with their scores, best first."""
+
+
+def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
+    """Return the rankings of a retrieval by question id; empty for an unknown retrieval."""
+    rows = cursor.execute(
+        "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r USING (retrieval_key)"
+        " JOIN questions USING (question_key) JOIN passages USING (passage_key) WHERE r.name = ?"
+        " ORDER BY question_key, rank",
+        [name],
+    ).fetchall()
+    return grouped((question_id, (passage_id, score)) for question_id, passage_id, score in rows)
+
+
+def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str) -> int:
+    """Store a retrieval; ranks are the positions in the rankings.
+
+    Args:
+        made_by: name of the file or of the retriever.
+        rankings: by id of a known question; all passages must be known.
+
+    Returns:
+        The number of items with a ranking.
+
+    Raises:
+        InputError: the name is taken or invalid, or an item or a passage is unknown.
+    """
+    if fault := fault_of_id(name, False):
+        raise InputError("invalid-name", f"The retrieval {quoted(name)} {fault}.", "Use another name.")
+    if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
+        raise InputError("name-taken", f"A retrieval named '{name}' already exists.", "Use another name.")
+    lines = [
+        (item, passage, rank, score)
+        for item, ranking in rankings.items()
+        for rank, (passage, score) in enumerate(ranking, 1)
+    ]
+    types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
+    stage_rows(cursor, "new_retrieved", lines, types)
+    for what, column, hint in (
+        ("item", "question", "In a run for an exam, use item ids as query ids. See exam items list."),
+        ("passage", "passage", "Import the passages first."),
+    ):
+        lost = cursor.execute(
+            f"SELECT {column}_id FROM new_retrieved ANTI JOIN {column}s USING ({column}_id)"
+        ).fetchall()
+        if lost:
+            raise InputError(f"unknown-{what}", f"Unknown {what} '{lost[0][0]}' in {made_by}.", hint)
+    ((key,),) = cursor.execute(
+        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
+        [name, made_by, as_name(author)],
+    ).fetchall()
+    cursor.execute(
+        "INSERT INTO retrieved SELECT ?, question_key, passage_key, rank, score FROM new_retrieved"
+        " JOIN questions USING (question_id) JOIN passages USING (passage_id) ORDER BY question_key, rank",
+        [key],
+    )
+    return sum(bool(ranking) for ranking in rankings.values())

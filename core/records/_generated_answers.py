@@ -1,13 +1,19 @@
-"""Answers that models wrote, and the results of answer checks: facts about texts."""
+"""Generators of answers and answer checks, their answers and results, and the cases that people confirmed."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
 
-from ..store import Cursor, Project, stage
+from ..errors import InputError, unknown_name
+from ..grouping import nested
+from ..store import Cursor, Project, as_name, log, stage, stage_rows
 from ..text import clean_or_none, clean_text
+from ._collection import check_new
+from ._teamwork import find_query
 
 GOLD_RUN = "gold"
 """The name in place of a run for imported answers that were written from the gold passages."""
@@ -67,6 +73,17 @@ class Comparison:
     note: str | None = None
 
 
+def counting(place: str, result: str, rowid: str = "rowid") -> str:
+    """Return SQL that selects the row that counts at each place: the first with a result, or else the last failure.
+
+    Args:
+        place: the columns of the place.
+        result: the column that is NULL for a failure.
+    """
+    order = f"{result} IS NULL, CASE WHEN {result} IS NULL THEN -{rowid} ELSE {rowid} END"
+    return f"QUALIFY row_number() OVER (PARTITION BY {place} ORDER BY {order}) = 1"
+
+
 def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
     """Return the keys of answer texts, by text; add new texts."""
     wanted = list(dict.fromkeys(texts))
@@ -113,17 +130,14 @@ def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generate
     """
     cleaned = [clean_or_none(one.text) for one in answers]
     keys = answer_text_keys(cursor, [text for text in cleaned if text is not None])
-    columns: dict[str, list[Any]] = {name: [] for name in _GENERATED}
-    for one, text in zip(answers, cleaned, strict=True):
-        question, context, temperature, draw = one.place
-        told = _told(context)
-        values = (
-            *(generator_key, question, *told, temperature, draw, one.seed, None if text is None else keys[text]),
-            *(clean_or_none(one.reason), one.shortened, clean_or_none(one.note), job),
-        )
-        for name, value in zip(_GENERATED, values, strict=True):
-            columns[name].append(value)
-    stage(cursor, "new_generated", columns, _GENERATED)
+    rows: list[tuple[Any, ...]] = []
+    for answer, text in zip(answers, cleaned, strict=True):
+        question, context, temperature, draw = answer.place
+        text_key = None if text is None else keys[text]
+        reason, note = clean_or_none(answer.reason), clean_or_none(answer.note)
+        place = generator_key, question, *_context_columns(context), temperature, draw
+        rows.append((*place, answer.seed, text_key, reason, answer.shortened, note, job))
+    stage_rows(cursor, "new_generated", rows, _GENERATED)
     same = " AND ".join(
         f"g.{name} IS NOT DISTINCT FROM n.{name}" for name in ("context_keys", "run", "k", "temperature", "draw")
     )
@@ -136,7 +150,7 @@ def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generate
     )
 
 
-def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | None]:
+def _context_columns(context: AnswerContext) -> tuple[list[int] | None, str | None, int | None]:
     """Return a context as its columns: keys of texts, or run and k."""
     run, *rest = context
     if isinstance(run, str):
@@ -146,21 +160,18 @@ def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | N
 
 def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
     """Return, by place, a generator's answer that counts: the first answer with a text, or else the last failure."""
-    found: dict[AnswerPlace, Generated] = {}
-    for row in project.rows(
-        "SELECT question_text_key, context_keys, run, k, temperature, draw, text, reason, seed, shortened, note,"
-        " text_key FROM generated_answers LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
-        " ORDER BY generated_answers.rowid",
+    place = "question_text_key, context_keys, run, k, temperature, draw"
+    rows = project.rows(
+        f"SELECT {place}, text, reason, seed, shortened, note, coalesce(text_key, 0) FROM generated_answers g"
+        " LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
+        f" {counting(place, 'text_key', 'g.rowid')} ORDER BY g.rowid",
         [generator_key],
-    ):
-        question, keys, run, k, temperature, draw, *rest = row
-        context: AnswerContext = tuple(keys) if keys is not None else (run, k or 0)
-        text, reason, seed, shortened, note, key = rest
-        one = Generated((question, context, temperature, draw), text, reason, seed, shortened, note, key or 0)
-        known = found.get(one.place)
-        if known is None or known.text is None:
-            found[one.place] = one
-    return found
+    )
+    found = [
+        Generated((question, (run, k or 0) if keys is None else tuple(keys), temperature, draw), *rest)
+        for question, keys, run, k, temperature, draw, *rest in rows
+    ]
+    return {answer.place: answer for answer in found}
 
 
 _COMPARISONS = {
@@ -183,17 +194,20 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
     Returns:
         The number of rows written: new ratings, and every failure.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in _COMPARISONS}
-    for one in said:
-        question, answer, references = one.about
-        texts = [clean_or_none(text) for text in (one.reason, one.raw, one.note)]
-        values = (
-            *(judge_key, question, answer, list(references), one.rating, texts[0], texts[1], one.confidence, texts[2]),
+    rows = [
+        (
+            judge_key,
+            *result.about,
+            result.rating,
+            clean_or_none(result.reason),
+            clean_or_none(result.raw),
+            result.confidence,
+            clean_or_none(result.note),
             job,
         )
-        for name, value in zip(_COMPARISONS, values, strict=True):
-            columns[name].append(value)
-    stage(cursor, "new_comparisons", columns, _COMPARISONS)
+        for result in said
+    ]
+    stage_rows(cursor, "new_comparisons", rows, _COMPARISONS)
     return int(
         cursor.execute(
             "INSERT INTO comparisons FROM new_comparisons n WHERE NOT EXISTS (SELECT * FROM comparisons c"
@@ -206,17 +220,14 @@ def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], 
 
 def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
     """Return, by comparison, an answer check's result that counts: the first rating, or else the last failure."""
-    found: dict[Compared, Comparison] = {}
-    for question, answer, references, *rest in project.rows(
-        "SELECT question_text_key, answer_text_key, reference_keys, rating, reason, raw, confidence, note"
-        " FROM comparisons WHERE judge_key = ? ORDER BY rowid",
+    texts = "question_text_key, answer_text_key, reference_keys"
+    rows = project.rows(
+        f"SELECT {texts}, rating, reason, raw, confidence, note FROM comparisons WHERE judge_key = ?"
+        f" {counting(texts, 'rating')} ORDER BY rowid",
         [judge_key],
-    ):
-        one = Comparison((question, answer, tuple(references)), *rest)
-        known = found.get(one.about)
-        if known is None or known.rating is None:
-            found[one.about] = one
-    return found
+    )
+    found = [Comparison((question, answer, tuple(references)), *rest) for question, answer, references, *rest in rows]
+    return {comparison.about: comparison for comparison in found}
 
 
 def put_answer_verdicts(
@@ -235,19 +246,14 @@ def put_answer_verdicts(
     texts = {place: clean_text(place[1]) for place in said}
     keys = answer_text_keys(cursor, texts.values())
     known = _verdicts(cursor, source)
-    new = {
-        (query, keys[texts[query, answer]]): verdict
-        for (query, answer), verdict in said.items()
-        if known.get((query, keys[texts[query, answer]]), {}).get(source) is not verdict
-    }
+    placed = {(query, keys[texts[query, answer]]): verdict for (query, answer), verdict in said.items()}
+    new = [
+        (query, words[query], answer, verdict)
+        for (query, answer), verdict in placed.items()
+        if known.get((query, answer), {}).get(source) is not verdict
+    ]
     types = dict.fromkeys(("query_key", "question_text_key", "answer_text_key"), "INTEGER") | {"acceptable": "BOOLEAN"}
-    columns: dict[str, list[Any]] = {
-        "query_key": [query for query, _ in new],
-        "question_text_key": [words[query] for query, _ in new],
-        "answer_text_key": [answer for _, answer in new],
-        "acceptable": list(new.values()),
-    }
-    stage(cursor, "new_verdicts", columns, types)
+    stage_rows(cursor, "new_verdicts", new, types)
     cursor.execute(
         "INSERT INTO answer_verdicts SELECT query_key, question_text_key, answer_text_key, ?, acceptable, ?,"
         " now()::TIMESTAMP FROM new_verdicts ORDER BY rowid",
@@ -266,12 +272,266 @@ def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[i
 
 
 def _verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
-    found: dict[tuple[int, int], dict[str, bool]] = {}
-    for query, answer, of, acceptable in cursor.execute(
-        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) FROM answer_verdicts"
-        " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL ORDER BY min(rowid)",
+    rows = cursor.execute(
+        "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) AS latest FROM answer_verdicts"
+        " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL"
+        " HAVING latest IS NOT NULL ORDER BY min(rowid)",
         {"source": source},
-    ).fetchall():
-        if acceptable is not None:
-            found.setdefault((query, answer), {})[of] = acceptable
-    return found
+    ).fetchall()
+    return nested(((query, answer), judge, acceptable) for query, answer, judge, acceptable in rows)
+
+
+Role = Literal["generator", "judge"]
+
+_TABLES: dict[Role, tuple[str, str]] = {
+    "generator": ("generators", "generator_key"),
+    "judge": ("answer_judges", "judge_key"),
+}
+_CALLED: dict[Role, tuple[str, str]] = {
+    "generator": ("answer generator", "Generate answers first: exam answers generate."),
+    "judge": ("answer check", "Check answers first: exam reteval compare."),
+}
+"""The name of each role in messages, and the fix if the project does not have it."""
+
+
+@dataclass(frozen=True)
+class AnswerModel:
+    """A model with a prompt that writes or checks answers, or a rule without a model.
+
+    Args:
+        name: shown to people; not part of the fingerprint.
+        fingerprint: hash of all settings that change its output. Temperature and draw are stored with each answer
+            instead.
+        model: name of the model, or of the rule.
+        prompt, prompt_hash: its prompt and the hash of it; empty without a prompt.
+        parameters: the settings from which it can be built again; empty for a model that was used elsewhere.
+        key: its key in the project; 0 before it is stored.
+    """
+
+    name: str
+    fingerprint: str
+    model: str = ""
+    prompt: str = ""
+    prompt_hash: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    key: int = 0
+
+    @property
+    def from_elsewhere(self) -> bool:
+        """Whether its answers came from a file, so that it cannot be called here."""
+        return not self.parameters
+
+
+def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str) -> int:
+    """Return the key of an answer generator or answer check; add it if its fingerprint is new.
+
+    Raises:
+        InputError: another model has this name, or the name has control characters.
+    """
+    table, column = _TABLES[role]
+    known = cursor.execute(
+        f"SELECT {column}, fingerprint FROM {table} WHERE fingerprint = ? OR name = ?", [model.fingerprint, model.name]
+    ).fetchall()
+    key = next((key for key, fingerprint in known if fingerprint == model.fingerprint), None)
+    if key is None:
+        if known:
+            raise InputError("name-taken", f"Another {_CALLED[role][0]} is named '{model.name}'.", "Use another name.")
+        check_new(cursor, _CALLED[role][0], [model.name])
+        parameters = json.dumps(dict(model.parameters), ensure_ascii=False, sort_keys=True)
+        key = cursor.execute(
+            f"INSERT INTO {table} VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING {column}",
+            [model.fingerprint, model.name, model.model, model.prompt, model.prompt_hash, parameters, as_name(author)],
+        ).fetchall()[0][0]
+        log(cursor, author, f"add answer {role}", name=model.name)
+    return int(key)
+
+
+def answer_models(project: Project, role: Role) -> list[AnswerModel]:
+    """Return every answer generator, or every answer check, in the order in which they were added."""
+    return project.read(lambda cursor: answer_models_of(cursor, role))
+
+
+def answer_models_of(cursor: Cursor, role: Role) -> list[AnswerModel]:
+    """Return the same as `answer_models` within a transaction."""
+    table, column = _TABLES[role]
+    return [
+        AnswerModel(name, fingerprint, model, prompt, prompt_hash, json.loads(parameters), key)
+        for key, fingerprint, name, model, prompt, prompt_hash, parameters in cursor.execute(
+            f"SELECT {column}, fingerprint, name, model, prompt, prompt_hash, parameters FROM {table} ORDER BY {column}"
+        ).fetchall()
+    ]
+
+
+def find_answer_model(project: Project, role: Role, name: str | None = None) -> AnswerModel:
+    """Return the answer generator or answer check with a name or fingerprint; None selects the last added.
+
+    Raises:
+        InputError: no answer generator or answer check matches.
+    """
+    every = answer_models(project, role)
+    if name is None and every:
+        return every[-1]
+    for model in every:
+        if name in (model.name, model.fingerprint):
+            return model
+    kind, fix = _CALLED[role]
+    if not every:
+        raise InputError("no-answer-model", f"The project has no {kind} yet.", fix)
+    raise unknown_name("unknown-answer-model", kind, name, [one.name for one in every])
+
+
+@dataclass(frozen=True)
+class ConfirmedCase:
+    """The case of a run for a query (how its answer relates to its ranking), as a person confirmed it.
+
+    Args:
+        key: key of the record.
+        case: letter of the case.
+        proposed: the letter that the table of cases proposed; empty without a proposal.
+    """
+
+    key: int
+    query_id: str
+    run: str
+    k: int
+    generator: str
+    case: str
+    proposed: str
+    note: str
+    author: str
+    confirmed_at: datetime
+
+
+@dataclass(frozen=True)
+class CasePlace:
+    """The place of a case: a query, a run at a cutoff, and the generator of the answer (key and name)."""
+
+    query_id: str
+    run: str
+    k: int
+    generator_key: int
+    generator: str
+
+
+def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
+    """Record a case. It replaces the earlier case of the same person at this place.
+
+    Returns:
+        The key of the record.
+
+    Raises:
+        InputError: unknown query, or empty name of the assessor.
+    """
+    if not (author := as_name(author)):
+        raise InputError("empty-name", "The name of the assessor is empty.", "Give the name to record with the case.")
+    with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
+        query = find_query(cursor, place.query_id)
+        _withdraw(cursor, place, query, author)
+        key = cursor.execute(
+            "INSERT INTO answer_cases (case_key, query_key, run, k, generator_key, case_name, proposed, note, author,"
+            " confirmed_at) VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING case_key",
+            [query, place.run, place.k, place.generator_key, case, proposed, note.strip(), author],
+        ).fetchall()[0][0]
+        log(
+            cursor, author, "confirm case", query=place.query_id, run=place.run, k=place.k, case=case,
+            proposed=proposed, generator=place.generator, note=note.strip(),
+        )  # fmt: skip
+    return int(key)
+
+
+def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
+    """Withdraw the case that a person confirmed.
+
+    Raises:
+        InputError: this person has not confirmed a case there.
+    """
+    author = as_name(author)
+    with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
+        if not _withdraw(cursor, place, find_query(cursor, place.query_id), author):
+            raise InputError(
+                "no-own-case",
+                f"{author} has not confirmed a case of query {place.query_id} for run {place.run} at cutoff {place.k}.",
+                "You can withdraw only your own cases. See exam reteval cases.",
+            )
+        log(cursor, author, "withdraw case", query=place.query_id, run=place.run, k=place.k)
+
+
+def _withdraw(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool:
+    changed = cursor.execute(
+        "UPDATE answer_cases SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP WHERE query_key = ? AND run = ?"
+        " AND k = ? AND generator_key = ? AND author = ? AND withdrawn_at IS NULL",
+        [author, query, place.run, place.k, place.generator_key, author],
+    ).fetchall()
+    return bool(changed[0][0])
+
+
+def confirmed_cases(project: Project, generator_key: int | None = None) -> list[ConfirmedCase]:
+    """Return the cases that people confirmed, in the order of their confirmation.
+
+    Args:
+        generator_key: restricts the cases to answers of this generator; None returns all.
+    """
+    return [
+        ConfirmedCase(*row)
+        for row in project.rows(
+            "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author, confirmed_at"
+            " FROM answer_cases c JOIN queries USING (query_key)"
+            " JOIN generators g USING (generator_key)"
+            " WHERE ($generator IS NULL OR generator_key = $generator) AND withdrawn_at IS NULL"
+            " ORDER BY case_key",
+            {"generator": generator_key},
+        )
+    ]
+
+
+def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -> bool:
+    """Add a correct answer to a query.
+
+    Returns:
+        False if the query had this answer already.
+
+    Raises:
+        InputError: unknown query, or empty answer.
+    """
+    if not (answer := clean_text(answer).strip()):
+        raise InputError("empty-answer", "The answer is empty.", "Type the answer.")
+    with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
+        known = _answers(cursor, query_id)
+        if answer in known:
+            return False
+        _put_answers(cursor, query_id, [*known, answer])
+        log(cursor, author, "add gold answer", query=query_id, answer=answer)
+    return True
+
+
+def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: str) -> None:
+    """Remove a correct answer from a query.
+
+    Raises:
+        InputError: unknown query, or the query does not have this answer.
+    """
+    with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
+        known = _answers(cursor, query_id)
+        if answer not in known:
+            raise InputError(
+                "unknown-gold-answer",
+                f"Query {query_id} has no correct answer '{answer}'.",
+                "The screen Cases lists its correct answers.",
+            )
+        _put_answers(cursor, query_id, [one for one in known if one != answer])
+        log(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
+
+
+def _answers(cursor: Cursor, query_id: str) -> list[str]:
+    query = find_query(cursor, query_id)
+    ((first, further),) = cursor.execute(
+        "SELECT answer, further_answers FROM queries WHERE query_key = ?", [query]
+    ).fetchall()
+    return [] if first is None else [first, *(further or ())]
+
+
+def _put_answers(cursor: Cursor, query_id: str, answers: list[str]) -> None:
+    cursor.execute(
+        "UPDATE queries SET answer = ?, further_answers = ? WHERE query_id = ?",
+        [answers[0] if answers else None, answers[1:] or None, query_id],
+    )

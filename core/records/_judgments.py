@@ -1,21 +1,142 @@
-"""Writing and reading judgments of any source."""
+"""Judgments of any source, imported leaderboards, and the pool: the passages to grade for every query."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from ..store import COLLECTION, JUDGMENTS, Cursor, Project, lent, numbered, table_of
-from ..types import Judgment
-from ._passages import name_passages_of
-from ._pool import pool_rows, refresh_pool
-from ._queries import check_new
+from ..errors import InputError, unknown_name
+from ..store import (
+    COLLECTION,
+    JUDGMENTS,
+    Cursor,
+    Project,
+    as_act,
+    lent,
+    let_go,
+    log,
+    numbered,
+    put_setting,
+    stage_rows,
+    table_of,
+)
+from ..types import Board, Judgment
+from ._collection import check_new, name_passages_of
 from ._replaced_data import Keeper
 from ._visible import visible
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+DEFAULT_POOL_DEPTH = 20
+"""Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
+
+
+ROWS_A_PART = 200_000
+"""Approximate number of rows of lists, judgments and rankings to pool at once, which limits the memory
+for sorting. A single query may have more.
+"""
+
+
+def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.int32]) -> None:
+    """Add pairs of keys, in columns of equal length, to the pool in the given order."""
+    import numpy as np
+
+    for start in range(0, len(queries), ROWS_A_PART):
+        if start:
+            let_go(cursor)
+        of, listed = (keys[start : start + ROWS_A_PART] for keys in (queries, passages))
+        with lent(cursor, "new_listed", numbered(row=np.arange(len(of)), query_key=of, passage_key=listed)):
+            cursor.execute(
+                "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+                " SELECT query_key, passage_key, min(n.row) AS first"
+                " FROM new_listed n ANTI JOIN (FROM listed WHERE query_key BETWEEN $least AND $greatest)"
+                "  USING (query_key, passage_key) GROUP BY ALL),"
+                " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)",
+                {"least": int(of.min()), "greatest": int(of.max())},
+            )
+
+
+def pool_depth(cursor: Cursor) -> int:
+    """Return how many passages of each run are pooled per query."""
+    rows = cursor.execute("SELECT value FROM settings WHERE name = 'pool_depth'").fetchall()
+    return int(rows[0][0]) if rows else DEFAULT_POOL_DEPTH
+
+
+def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
+    """Set how many passages of each run are pooled, and refresh the pool.
+
+    Raises:
+        InputError: a depth below 1.
+    """
+    if depth < 1:
+        raise InputError("depth-out-of-range", f"Invalid pool depth {depth}.", "Use 1 or more.")
+    put_setting(cursor, "pool_depth", str(depth))
+    refresh_pool(cursor)
+    log(cursor, author, "set pool depth", depth=depth)
+
+
+def pool_rows(cursor: Cursor) -> str:
+    """Return SQL for the pool's content: query_key, passage_key, and place, the first position in a list or NULL."""
+    return (
+        "SELECT query_key, passage_key, min(position) AS place FROM ("
+        " SELECT query_key, passage_key, position FROM listed"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
+        f" UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= {pool_depth(cursor):d}"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
+        ") GROUP BY ALL"
+    )
+
+
+def refresh_pool(cursor: Cursor) -> None:
+    """Rebuild the pool: per query the listed and the judged passages, the gold texts, and the top of every run.
+
+    Call it at the end of every transaction that changed one of these.
+    """
+    cursor.execute("DELETE FROM pool")
+    for number, (first, last) in enumerate(_parts(cursor)):
+        if number:
+            let_go(cursor)
+        pooled = cursor.execute(
+            f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last]
+        ).to_arrow_table()
+        with lent(cursor, "pooled", pooled):
+            # In a transaction that adds a million passages DuckDB estimates none and would load all
+            # of them for the join. The range of keys avoids that.
+            ends = cursor.execute("SELECT min(passage_key), max(passage_key) FROM pooled").fetchall()[0]
+            cursor.execute(
+                "INSERT INTO pool SELECT query_key, passage_key, text_key,"
+                " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
+                " FROM pooled JOIN passages USING (passage_key) WHERE passage_key BETWEEN ? AND ?"
+                " ORDER BY query_key, place, passage_key",
+                ends,
+            )
+
+
+def _parts(cursor: Cursor) -> list[tuple[int, int]]:
+    """Return ranges of query keys with about `ROWS_A_PART` rows each."""
+    named = ("listed", "judgments", "rankings", "gold_passages")
+    counts = " + ".join(f"(SELECT count(*) FROM {table})" for table in named)
+    first, last, rows = cursor.execute(
+        f"SELECT coalesce(min(query_key), 0), coalesce(max(query_key), 0), {counts} FROM queries"
+    ).fetchall()[0]
+    if rows <= ROWS_A_PART:
+        return [(first, last)]
+    every = " UNION ALL ".join(f"SELECT query_key FROM {table}" for table in named)
+    ends = cursor.execute(
+        "SELECT max(query_key) FROM (SELECT query_key,"
+        f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every}) GROUP BY query_key)"
+        " GROUP BY part ORDER BY part"
+    ).fetchall()
+    return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
+
+
+def pooled_queries(project: Project) -> dict[str, str]:
+    """Return the texts of the queries that have passages in the pool, by id."""
+    return dict(project.rows("SELECT query_id, text FROM queries SEMI JOIN pool USING (query_key) ORDER BY query_key"))
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
@@ -25,12 +146,8 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
         InputError: the id of a new passage is not valid in qrels.
     """
     check_new(cursor, "passage", (j.passage_id for j in judgments))
-    columns: dict[str, list[Any]] = {
-        "query_id": [j.query_id for j in judgments],
-        "passage_id": [j.passage_id for j in judgments],
-        "value": [j.value for j in judgments],
-    }
     types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
+    columns = {name: [getattr(judgment, name) for judgment in judgments] for name in types}
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
     )
@@ -189,3 +306,72 @@ def judged_values(project: Project, source: str) -> list[int]:
             [source],
         )
     ]
+
+
+def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> None:
+    """Write an imported leaderboard; it replaces one of the same name.
+
+    Args:
+        keeper: keeps the replaced leaderboard; None discards it.
+
+    Raises:
+        InputError: the name of a new leaderboard, or of a run on it, has control characters.
+    """
+    check_new(cursor, "leaderboard", [board.name])
+    check_new(cursor, "run", (row.run for row in board.rows))
+    known = cursor.execute("SELECT board_key FROM boards WHERE name = ?", [board.name]).fetchall()
+    if known:
+        if keeper is not None:
+            keeper.keep("leaderboard", board.name, known[0][0])
+        for table in ("board_scores", "board_query_scores"):
+            cursor.execute(f"DELETE FROM {table} WHERE board_key = ?", [known[0][0]])
+        cursor.execute("UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]])
+    else:
+        cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
+    types = {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"}
+    stage_rows(cursor, "new_board", [(row.run, row.score, row.std_error, row.rank) for row in board.rows], types)
+    cursor.execute(
+        "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        [board.name],
+    )
+    cells = [(run, query, score) for run, scores in board.per_query.items() for query, score in scores.items()]
+    stage_rows(cursor, "new_board", cells, {"run": "VARCHAR", "query_id": "VARCHAR", "score": "DOUBLE"})
+    cursor.execute(
+        "INSERT INTO board_query_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        [board.name],
+    )
+
+
+@as_act("see boards")
+def boards(project: Project) -> list[tuple[str, str]]:
+    """Return name and measure of every imported leaderboard, in the order of their import."""
+    return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
+
+
+@as_act("see boards")
+def official_sources(project: Project) -> list[str]:
+    """Return the names of all official sources: judgments, imported leaderboards, then judgments of audits."""
+    audited = audited_sources(project)
+    whole = [name for name in sources(project) if name not in audited]
+    return [*whole, *(name for name, _ in boards(project)), *audited]
+
+
+@as_act("see boards")
+def find_source(project: Project, name: str) -> str:
+    """Return the name of a source of judgments or of an imported leaderboard; `judgments` means the first source.
+
+    Raises:
+        InputError: unknown source.
+    """
+    known = official_sources(project)
+    if name in known:
+        return name
+    if name == "judgments" and (judged := sources(project)):
+        return judged[0]
+    if not known:
+        raise InputError(
+            "no-official-source",
+            "The project has no judgments and no imported leaderboard.",
+            "Import one: exam import qrels FILE, or exam import leaderboard FILE.",
+        )
+    raise unknown_name("unknown-source", "source", name, known)

@@ -1,16 +1,24 @@
-"""The people of a project, with their roles and queries."""
+"""The people of a project with their roles and queries, and access tokens for scripts and other computers."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
+import logging
+import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, get_args
 
-from ..errors import InputError, unknown_name
-from ..store import ROLES, Cursor, Member, Project, Role, as_name, log
+import duckdb
+
+from ..errors import InputError, ProjectError, WorkbenchError, unknown_name
+from ..store import MEMBERS, ROLES, Cursor, Member, Project, Role, as_name, connected, is_open, log, log_of
 from ..text import first_few, how_many
-from ._queries import unknown_queries
+from ._collection import unknown_queries
 
 STATE_MEMBER = "set role"
 REMOVE_MEMBER = "remove person"
@@ -218,3 +226,172 @@ def _state(
         "INSERT INTO members VALUES (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
         [identity, name, role, None if queries is None else list(queries), as_name(author)],
     )
+
+
+BYTES = 32
+"""Random bytes of a token: 256 bits cannot be guessed, so a plain hash is as safe as a slow one."""
+BEGINS = "exam_"
+"""Prefix of every token, so that secret scanners can find leaked ones."""
+LONGEST_TOKEN_NAME = 80
+"""Maximum length of a token's name, in characters."""
+USED = timedelta(minutes=10)
+"""Precision of the last use of a token; a write at every use would cost too much."""
+MAKE_TOKEN, WITHDRAW_TOKEN = "make token", "withdraw token"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Token:
+    """The record of a token, without its secret.
+
+    Args:
+        used_at: last use, to about ten minutes; None if never used.
+        withdrawn_at: None while the token is valid.
+    """
+
+    key: int
+    name: str
+    role: Role
+    author: str
+    made_at: datetime
+    used_at: datetime | None
+    withdrawn_at: datetime | None
+
+    def member(self) -> Member:
+        """Return the member for the checks of roles and the log."""
+        return Member(f"token {self.name}", f"token {self.name}", self.role)
+
+
+def tokens(project: Project) -> list[Token]:
+    """Return every token of a project, newest first, including revoked ones."""
+    return [
+        Token(*row)
+        for row in project.rows(
+            "SELECT token_key, name, role, author, made_at, used_at, withdrawn_at FROM tokens ORDER BY token_key DESC"
+        )
+    ]
+
+
+def make_token(project: Project, name: str, role: Role, author: str) -> str:
+    """Create a token.
+
+    Args:
+        name: its purpose; its actions are recorded under `token NAME`.
+
+    Returns:
+        The token. It is shown only this once and not stored.
+
+    Raises:
+        InputError: empty, long or taken name, or unknown role.
+        NotAllowed: only an organizer may create tokens.
+    """
+    name = as_name(name)
+    if not name or len(name) > LONGEST_TOKEN_NAME:
+        raise InputError(
+            "invalid-name", "The name of the token is empty or too long.", f"Use 1 to {LONGEST_TOKEN_NAME} characters."
+        )
+    if role not in get_args(Role):
+        raise unknown_name("unknown-role", "role", role, get_args(Role))
+    text = BEGINS + secrets.token_urlsafe(BYTES)
+    with project.transaction(act="manage people", author=author) as cursor:
+        # Names of revoked tokens stay taken, so that the log is unambiguous.
+        if cursor.execute("SELECT 1 FROM tokens WHERE name = ?", [name]).fetchall():
+            raise InputError(
+                "name-taken", f"A token named '{name}' already exists, or was revoked.", "Use another name."
+            )
+        cursor.execute(
+            "INSERT INTO tokens VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)",
+            [name, role, _hash(text), as_name(author)],
+        )
+        log(cursor, author, MAKE_TOKEN, name=name, role=role)
+    return text
+
+
+def withdraw_token(project: Project, name: str, author: str) -> None:
+    """Revoke a token from the next request on.
+
+    Raises:
+        InputError: no active token has this name.
+        NotAllowed: only an organizer may revoke tokens.
+    """
+    with project.transaction(act="manage people", author=author) as cursor:
+        changed = cursor.execute(
+            "UPDATE tokens SET withdrawn_at = now()::TIMESTAMP WHERE name = ? AND withdrawn_at IS NULL RETURNING name",
+            [name],
+        ).fetchall()
+        if not changed:
+            raise InputError("unknown-token", f"No active token is named '{name}'.", "See exam tokens list.")
+        log(cursor, author, WITHDRAW_TOKEN, name=name)
+
+
+def find_token(project: Project, text: str) -> Token | None:
+    """Return the valid token for a secret; None if it is unknown or revoked.
+
+    Its hash is compared with every stored hash in constant time, so that the response time reveals
+    nothing about partial matches.
+    """
+    shown = _hash(text)
+    rows = project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL")
+    keys = [key for key, kept in rows if hmac.compare_digest(shown, kept)]
+    token = next((known for known in tokens(project) if known.key in keys), None)
+    if token is not None and not project.read_only and (
+        token.used_at is None or abs(datetime.now() - token.used_at) > USED
+    ):  # fmt: skip
+        try:
+            with project.transaction() as cursor:
+                cursor.execute("UPDATE tokens SET used_at = now()::TIMESTAMP WHERE token_key = ?", [token.key])
+        except (duckdb.Error, ProjectError) as error:
+            # On a full disk tokens still work. The next use is recorded once there is space.
+            _log.warning("cannot record the use of token %s: %s", token.name, error)
+    return token
+
+
+def acting_with(project: Project, token: Token) -> Project:
+    """Return a handle of the same open project for a token. Every act checks the current role of the token."""
+
+    def member() -> Member | None:
+        now = next((one for one in tokens(project) if one.key == token.key), None)
+        return None if now is None or now.withdrawn_at is not None else now.member()
+
+    return project.acting_as(token.member().identity, member)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+_seen: dict[Path, tuple[tuple[tuple[int, int], ...], frozenset[str]]] = {}
+"""By file, its state when it was read, and the identities in it."""
+
+
+def peek_members(path: Path) -> frozenset[str] | None:
+    """Return the identities with a role in a project that this process does not have open.
+
+    The file is read again only if it changed. If another process holds it now, the result is that of the last read.
+    This process must not open the file meanwhile, because closing it here would drop the lock on it.
+
+    Returns:
+        An empty set for a file that is not a project, has a version without roles, or was never readable. None if
+        this process has the project open; ask the project itself then.
+    """
+    if is_open(path):
+        return None
+    before = _seen.get(path)
+    try:
+        looks = _looks(path)
+        if before is not None and before[0] == looks:
+            return before[1]
+        with connected(path, read_only=True, patience=0) as connection:
+            rows = connection.execute(MEMBERS).fetchall()
+    except (WorkbenchError, duckdb.Error, OSError):
+        return before[1] if before is not None else frozenset()
+    found = frozenset(str(identity) for identity, _, role, _ in rows if role is not None)
+    _seen[path] = looks, found
+    return found
+
+
+def _looks(path: Path) -> tuple[tuple[int, int], ...]:
+    """Return the modification times and sizes of the file and its log."""
+    about = [file.stat() for file in (path, log_of(path)) if file.exists()]
+    return tuple((state.st_mtime_ns, state.st_size) for state in about)

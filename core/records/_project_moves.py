@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,9 +18,9 @@ from ..store import (
     FOLDER,
     STAMP,
     Project,
-    _checkpoints as checkpoints,
     backups,
     check_free,
+    has_log,
     is_open,
     log,
     new_file,
@@ -100,12 +101,9 @@ def restore_removed(removed: RemovedProject, author: str, identity: str | None =
         ProjectError: the file cannot be opened.
     """
     check_free(removed.name)
-    project = open_project(removed.path)
-    try:
+    with closing(open_project(removed.path)) as project:
         if identity is not None:
             project.acting_as(identity).require("organize", author=author)
-    finally:
-        project.close()
     target = projects_folder() / removed.path.name
     _move(removed.path, target)
     for emptied in (removed.path.parent / FOLDER, removed.path.parent):
@@ -139,7 +137,7 @@ def _closed(project: Project) -> Path:
             )
     if not project.close(when_unused=True) or is_open(path):
         raise ProjectError("project-busy", f"{path.name} is in use by other work.", "Try again in a minute.")
-    if checkpoints.has_log(path):
+    if has_log(path):
         raise ProjectError(
             "project-busy",
             f"The latest changes of {path.name} are still in its log.",
@@ -189,9 +187,5 @@ def _rename_all(moves: Mapping[Path, Path]) -> None:
 
 def _record(path: Path, author: str, act: str, **detail: Any) -> None:
     """Log an act in a project that is closed."""
-    project = open_project(path)
-    try:
-        with project.transaction() as cursor:
-            log(cursor, author, act, **detail)
-    finally:
-        project.close()
+    with closing(open_project(path)) as project, project.transaction() as cursor:
+        log(cursor, author, act, **detail)

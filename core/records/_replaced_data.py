@@ -57,21 +57,31 @@ class _Kind:
         said: phrase for the removed rows, with `{count}` and `{name}`.
         tables: tables that hold it; rows of the first one are counted.
         key: column with its key in these tables; None if rows are kept individually.
+        named_in: table with its name, of which the columns `further` are restored; empty if no column can change.
     """
 
     said: str
     tables: tuple[str, ...]
     key: str | None = None
     named_in: str = ""
+    further: tuple[str, ...] = ()
 
 
 KINDS: dict[str, _Kind] = {
     "judgments": _Kind("{count} judgments of {name}", ("judgments",), "source_key"),
     "run": _Kind(
-        "{count} ranked passages of the run {name}", ("rankings", "ranked_runs", "responses"), "run_key", "runs"
+        "{count} ranked passages of the run {name}",
+        ("rankings", "ranked_runs", "responses"),
+        "run_key",
+        "runs",
+        ("tag", "file"),
     ),
     "leaderboard": _Kind(
-        "{count} scores of the leaderboard {name}", ("board_scores", "board_query_scores"), "board_key", "boards"
+        "{count} scores of the leaderboard {name}",
+        ("board_scores", "board_query_scores"),
+        "board_key",
+        "boards",
+        ("measure",),
     ),
     "gold": _Kind("the previous gold passages: {name}", ("gold_passages", "gold_runs")),
     "citations": _Kind("{count} response sentences with their citations", ("response_sentences",)),
@@ -109,6 +119,25 @@ _RESTS = (
     ),
 )
 """Data from people or graders who read the text of a passage. It prevents a change of the text."""
+
+
+_LOST = " OR ".join(
+    f"(o.{column} IS NOT NULL AND o.{column} IS DISTINCT FROM q.{column})"
+    for column in ("text", "narrative", "answer", "further_answers")
+)
+_CHANGED = {
+    "queries": (
+        "SELECT query_id FROM replaced_queries o JOIN queries q USING (query_key)"
+        f" WHERE replacement_key = $key AND NOT follows AND ({_LOST})"
+        " UNION SELECT query_id FROM replaced_subtopics o JOIN subtopics s USING (query_key, subtopic_id)"
+        " JOIN queries USING (query_key) WHERE replacement_key = $key AND o.text <> s.text ORDER BY query_id"
+    ),
+    "passages": (
+        "SELECT passage_id FROM replaced_passages o JOIN passages p USING (passage_key)"
+        " WHERE replacement_key = $key AND o.text_key IS DISTINCT FROM p.text_key ORDER BY passage_key"
+    ),
+}
+"""SQL for the ids of the replaced objects that differ now, by kind of object that is kept row by row."""
 
 
 class Keeper:
@@ -240,10 +269,9 @@ class Keeper:
         return int(self.cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
 
     def _compare(self, kind: str, key: int | None, replacement: int, name: str) -> Replaced:
-        if kind == "queries":
-            return self._compare_queries(replacement)
-        if kind == "passages":
-            return self._compare_passages(replacement)
+        if kind in _CHANGED:
+            rows = self.cursor.execute(_CHANGED[kind], {"key": replacement}).fetchall()
+            return Replaced(kind, first_few([name for (name,) in rows]), len(rows), len(rows), len(rows))
         of = KINDS[kind]
         where = "true" if of.key is None else f"{of.key} = {key:d}"
         if kind == "citations":
@@ -265,28 +293,6 @@ class Keeper:
         ):
             gone = before
         return Replaced(kind, name, before, gone, after)
-
-    def _compare_queries(self, replacement: int) -> Replaced:
-        lost = " OR ".join(
-            f"(o.{column} IS NOT NULL AND o.{column} IS DISTINCT FROM q.{column})"
-            for column in ("text", "narrative", "answer", "further_answers")
-        )
-        rows = self.cursor.execute(
-            "SELECT query_id FROM replaced_queries o JOIN queries q USING (query_key)"
-            f" WHERE replacement_key = $key AND NOT follows AND ({lost})"
-            " UNION SELECT query_id FROM replaced_subtopics o JOIN subtopics s USING (query_key, subtopic_id)"
-            " JOIN queries USING (query_key) WHERE replacement_key = $key AND o.text <> s.text ORDER BY query_id",
-            {"key": replacement},
-        ).fetchall()
-        return Replaced("queries", first_few([name for (name,) in rows]), len(rows), len(rows), len(rows))
-
-    def _compare_passages(self, replacement: int) -> Replaced:
-        rows = self.cursor.execute(
-            "SELECT passage_id FROM replaced_passages o JOIN passages p USING (passage_key)"
-            " WHERE replacement_key = ? AND o.text_key IS DISTINCT FROM p.text_key ORDER BY passage_key",
-            [replacement],
-        ).fetchall()
-        return Replaced("passages", first_few([name for (name,) in rows]), len(rows), len(rows), len(rows))
 
     def _count(self, sql: str) -> int:
         return int(self.cursor.execute(f"SELECT count(*) FROM ({sql})").fetchall()[0][0])

@@ -1,4 +1,4 @@
-"""Generated responses: split into passages the size of a paragraph, ranked as runs, with their citations."""
+"""Generated responses: split into passages the size of a paragraph, ranked as runs, or used as gold texts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import Report
+from ..errors import Report, unknown_name
 from ..sentences import split_sentences
-from ..store import Cursor, Project, stage
+from ..store import COLLECTION, Cursor, Project, as_act, log, stage, stage_rows
 from ..types import Passage, Query, Ranked, Response, Sentence
-from ._passages import add_passages
-from ._queries import add_queries, unknown_queries
+from ._collection import add_passages, add_queries, unknown_queries
+from ._judgments import refresh_pool
 from ._replaced_data import Keeper
 from ._runs import stage_rankings, write_runs
 
@@ -194,20 +194,14 @@ def place_parts(
     ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
     add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
     rows = {
-        (passage_id, position): (sentence.begin, sentence.end, list(sentence.citations))
+        (passage_id, position): (passage_id, position, sentence.begin, sentence.end, sentence.citations)
         for passage_id, (_, part) in zip(ids, wanted, strict=True)
         for position, sentence in enumerate(part.sentences, 1)
     }
-    stage(
+    stage_rows(
         cursor,
         "new_sentences",
-        {
-            "passage_id": [passage_id for passage_id, _ in rows],
-            "position": [position for _, position in rows],
-            "begins": [row[0] for row in rows.values()],
-            "ends": [row[1] for row in rows.values()],
-            "citations": [row[2] for row in rows.values()],
-        },
+        list(rows.values()),
         {
             "passage_id": "VARCHAR",
             "position": "INTEGER",
@@ -250,8 +244,7 @@ def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None:
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(("run", "query_id", "words"))}
-    stage(cursor, "new_responses", columns, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"})
+    stage_rows(cursor, "new_responses", rows, {"run": "VARCHAR", "query_id": "VARCHAR", "words": "INTEGER"})
     cursor.execute(
         "DELETE FROM responses WHERE run_key IN (SELECT run_key FROM runs JOIN new_responses n ON n.run = runs.name)"
     )
@@ -288,3 +281,143 @@ def response_runs(project: Project) -> list[ResponseRun]:
             " GROUP BY run_key, name, responses, words ORDER BY run_key"
         )
     ]
+
+
+IMPORTED = "gold"
+"""Name of imported gold texts, also in the ids of their passages: gold/QUERY/1."""
+
+GOLD = (
+    "(SELECT query_key, passage_key, position FROM gold_passages"
+    " UNION ALL SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
+    "  SEMI JOIN pool USING (query_key, passage_key))"
+)
+"""Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only pooled passages."""
+
+
+def write_gold(
+    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+) -> dict[str, int]:
+    """Store texts as the gold texts, split into passages; they replace the earlier gold texts.
+
+    Args:
+        found: one text per query.
+        report: collects an error for each query with several texts. With an error nothing is written.
+        keeper: keeps the replaced texts; None discards them.
+
+    Returns:
+        Numbers of gold texts and of their passages.
+    """
+    seen: dict[str, Response] = {}
+    for response in found:
+        first = seen.setdefault(response.query_id, response)
+        if first is not response:
+            reason = (
+                f"query {response.query_id} already has a gold text (run {first.run}); only one per query is allowed"
+            )
+            report.refuse(response.file, response.line, "duplicate-gold-text", reason)
+    if report.count:
+        return {}
+    placed = place_parts(cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in found], keeper)
+    rows = [
+        (response.query_id, passage_id, position)
+        for response, ids in zip(found, placed, strict=True)
+        for position, passage_id in enumerate(ids, 1)
+    ]
+    stage_rows(cursor, "new_gold", rows, {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"})
+    _clear(cursor, keeper)
+    cursor.execute(
+        "INSERT INTO gold_passages SELECT query_key, passage_key, position"
+        " FROM new_gold JOIN queries USING (query_id) JOIN passages USING (passage_id) ORDER BY query_key, position"
+    )
+    return {"gold texts": len(found), "passages of gold texts": len(rows)}
+
+
+def mark_gold(project: Project, run: str | None, author: str) -> None:
+    """Use a run as the gold texts, instead of the earlier gold texts; None ends the use of a run.
+
+    The run stays on the leaderboards. If the cutoff covers all of its passages, its n-EXAM is 1.
+    It can differ if the pool depth was lowered after deeper passages had been graded.
+
+    Raises:
+        InputError: unknown run.
+    """
+    with project.transaction() as cursor:
+        keys = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [run]).fetchall()
+        if run is not None and not keys:
+            names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key").fetchall()]
+            raise unknown_name("unknown-run", "run", run, names, "" if names else "Import runs first.")
+        keeper = Keeper(cursor)
+        _clear(cursor, keeper)
+        if keys:
+            cursor.execute("INSERT INTO gold_runs VALUES (?)", [keys[0][0]])
+        refresh_pool(cursor)
+        keeper.record(keeper.settle(), log(cursor, author, "mark gold", run=run))
+
+
+def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
+    if keeper is not None:
+        runs = cursor.execute("SELECT name FROM runs JOIN gold_runs USING (run_key)").fetchall()
+        keeper.keep("gold", f"run {runs[0][0]}" if runs else "imported texts")
+    for table in ("gold_passages", "gold_runs"):
+        cursor.execute(f"DELETE FROM {table}")
+
+
+@as_act("see boards")
+def gold_name(project: Project) -> str | None:
+    """Return the name of the gold texts: a run, `gold` for imported texts, or None without gold texts."""
+    run = project.value("SELECT name FROM runs JOIN gold_runs USING (run_key)")
+    if run is not None:
+        return str(run)
+    return IMPORTED if project.value("SELECT count(*) FROM gold_passages") else None
+
+
+def gold_texts(project: Project) -> dict[str, str]:
+    """Return the gold text of each query that has one, by query id: its passages, separated by empty lines."""
+    return dict(
+        project.rows(
+            "SELECT query_id, string_agg(passage_texts.text, chr(10) || chr(10) ORDER BY position)"
+            f" FROM {GOLD} JOIN passages USING (passage_key) JOIN passage_texts USING (text_key)"
+            " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key"
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Length:
+    """Means over the queries that a system answered.
+
+    Args:
+        words: mean number of words in the top k passages; a passage without a known text has 0 words.
+        passages: mean number of these passages, at most k.
+    """
+
+    words: float
+    passages: float
+
+
+def lengths(project: Project, cutoff: int) -> dict[str, Length]:
+    """Return the mean words and passages per query of each run down to a cutoff, by run.
+
+    Words are separated by spaces and line ends. A split response counts the words of its original
+    text, if it has no more passages than the cutoff.
+    """
+
+    def compute() -> dict[str, Length]:
+        return {
+            run: Length(words, passages)
+            for run, words, passages in project.rows(
+                "WITH top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
+                "  WHERE rank <= ?),"
+                " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
+                "  FROM passage_texts SEMI JOIN top USING (text_key)),"
+                " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
+                "  FROM plain),"
+                " spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
+                "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"
+                " SELECT name, avg(words), avg(passages) FROM spent JOIN runs USING (run_key)"
+                " GROUP BY run_key, name ORDER BY run_key",
+                [cutoff],
+            )
+        }
+
+    return project.cached(("lengths", cutoff), compute, COLLECTION)

@@ -1,13 +1,19 @@
-"""Coordination of people who share a project: guidelines, and marks of queries as done."""
+"""Coordination of people: guidelines, marks of queries as done, double assignments and due dates.
+
+A double assignment is a query that several people judge blindly.
+"""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, NotAllowed, unknown_name
+from ..grouping import grouped, nested
 from ..store import Cursor, Project, as_name, log
-from ..text import clean_text
+from ..text import clean_text, first_few, how_many
 
 LONGEST_GUIDELINES = 20_000
 """Maximum number of characters of the guidelines of a project or a query."""
@@ -75,13 +81,12 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
     """Return when people marked queries as done, by name and query id; withdrawn marks are absent."""
-    found: dict[str, dict[str, datetime]] = {}
-    for author, query_id, at in project.rows(
-        "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
-        " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
-    ):
-        found.setdefault(author, {})[query_id] = at
-    return found
+    return nested(
+        project.rows(
+            "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
+            " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
+        )
+    )
 
 
 def find_query(cursor: Cursor, query_id: str) -> int:
@@ -94,3 +99,422 @@ def find_query(cursor: Cursor, query_id: str) -> int:
     if not found:
         raise unknown_name("unknown-query", "query", query_id, (), "Check the id, or import the query first.")
     return int(found[0][0])
+
+
+MOST_WANTED = 10
+"""Maximum number of assessors per double assignment."""
+TAKING_PART = ("asked", "claimed")
+TURNS = (*TAKING_PART, "declined", "released")
+"""States of a person in a double assignment."""
+
+
+@dataclass(frozen=True)
+class Double:
+    """A query, or some of its passages, that several people judge blindly. Open ones never share a passage.
+
+    Args:
+        key: the number of the assignment.
+        passages: ids of its passages; None for all passages of the query.
+        wanted: number of people who are to judge.
+        adjudicator: person who decides on differences, in addition to the organizers; None for organizers only.
+        people: latest state of each person by name: asked, claimed, declined or released.
+        reasons: why people declined, by name, if they gave a reason.
+    """
+
+    key: int
+    query_id: str
+    passages: tuple[str, ...] | None
+    wanted: int
+    adjudicator: str | None
+    author: str
+    stated_at: datetime
+    people: Mapping[str, str]
+    reasons: Mapping[str, str]
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """Names of the people who take part."""
+        return tuple(name for name, turn in self.people.items() if turn in TAKING_PART)
+
+    @property
+    def free(self) -> int:
+        """Number of people who can still claim it."""
+        return max(self.wanted - len(self.present), 0)
+
+    def holds(self, passage_id: str) -> bool:
+        """Return whether it includes a passage of the query."""
+        return self.passages is None or passage_id in self.passages
+
+    @property
+    def said(self) -> str:
+        """A phrase for messages: the number of the assignment, its passages, and its assessors."""
+        what = "all passages" if self.passages is None else how_many(len(self.passages), "passages")
+        return f"number {self.key} ({what}; {', '.join(self.present) or 'no assessors yet'})"
+
+    def is_open_to(self, name: str) -> bool:
+        """Return whether a person was asked or may claim it, and has not answered yet."""
+        turn = self.people.get(name)
+        return name != self.adjudicator and (turn == "asked" or (self.free > 0 and turn not in ("claimed", "declined")))
+
+
+def doubles(project: Project) -> list[Double]:
+    """Return the open double assignments, in the order of the queries."""
+    turns = project.rows(
+        "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason, double_turn_key) FROM double_turns t"
+        " GROUP BY ALL ORDER BY double_key, min(double_turn_key)"
+    )
+    people = nested((key, name, turn) for key, name, turn, _ in turns)
+    reasons = nested((key, name, reason) for key, name, _, reason in turns if reason)
+    passages: dict[int, list[str]] = grouped(
+        project.rows(
+            "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS passage_key FROM doubles"
+            " WHERE ended_at IS NULL) JOIN passages USING (passage_key) ORDER BY ALL"
+        )
+    )
+    return [
+        Double(
+            key, query_id, tuple(passages.get(key, ())) if some else None, wanted, adjudicator, author, stated_at,
+            people.get(key, {}), reasons.get(key, {}),
+        )
+        for key, query_id, some, wanted, adjudicator, author, stated_at in project.rows(
+            "SELECT double_key, query_id, passage_keys IS NOT NULL, wanted, adjudicator, author, stated_at"
+            " FROM doubles JOIN queries USING (query_key) WHERE ended_at IS NULL ORDER BY query_key"
+        )
+    ]  # fmt: skip
+
+
+def doubles_of(project: Project, query_id: str) -> list[Double]:
+    """Return the open double assignments of a query.
+
+    Raises:
+        InputError: the query has no open double assignment.
+    """
+    found = [one for one in doubles(project) if one.query_id == query_id]
+    if not found:
+        raise InputError(
+            "not-doubly-assigned", f"Query {query_id} has no double assignment.", "See exam assignments list."
+        )
+    return found
+
+
+def double_of(
+    project: Project, query_id: str, number: int | None = None, fits: Callable[[Double], bool] = lambda one: True
+) -> Double:
+    """Return an open double assignment of a query.
+
+    Args:
+        number: its number, if the query has several; None selects the only candidate.
+        fits: returns whether an assignment is a candidate.
+
+    Raises:
+        InputError: the query has no double assignment, the number is unknown, or several are candidates.
+    """
+    found = doubles_of(project, query_id)
+    if number is not None:
+        found = [one for one in found if one.key == number]
+        if not found:
+            raise InputError(
+                "unknown-double-assignment",
+                f"Query {query_id} has no double assignment number {number}.",
+                "See exam assignments list.",
+            )
+    elif len(found) > 1:
+        found = list(filter(fits, found)) or found
+    if len(found) > 1:
+        raise InputError(
+            "ambiguous-double-assignment",
+            f"Query {query_id} has {len(found)} double assignments: {'; '.join(one.said for one in found)}.",
+            "Choose one by its number (--number).",
+        )
+    return found[0]
+
+
+def assign_double(
+    project: Project,
+    query_id: str,
+    author: str,
+    people: Sequence[str] = (),
+    wanted: int | None = None,
+    passages: Iterable[str] | None = None,
+    adjudicator: str | None = None,
+) -> int:
+    """Assign a query, or some of its passages, to several people who judge without seeing each other's judgments.
+
+    Args:
+        people: names of the people who are asked; other people may claim it, up to `wanted`.
+        wanted: number of judging people; None means the number asked, and at least 2.
+        passages: ids; None for all of the query.
+        adjudicator: person who may decide on differences without being an organizer.
+
+    Returns:
+        The number of the double assignment.
+
+    Raises:
+        InputError: unknown query or passage, an overlap with an open assignment, too few or too many people, or an
+            adjudicator who is one of them.
+        NotAllowed: only an organizer may assign.
+    """
+    names = list(dict.fromkeys(as_name(name) for name in people))
+    decider = as_name(adjudicator or "") or None
+    number = max(len(names), 2) if wanted is None else wanted
+    if not 2 <= number <= MOST_WANTED or len(names) > number or not all(names):
+        raise InputError(
+            "people-out-of-range",
+            f"Invalid double assignment of query {query_id}: {number} assessors wanted, {len(names)} named.",
+            f"Ask for 2 to {MOST_WANTED} assessors, and name at most as many.",
+        )
+    if decider in names:
+        raise InputError(
+            "adjudicator-takes-part",
+            f"{decider} cannot adjudicate their own judgments.",
+            "Name an adjudicator who does not take part.",
+        )
+    with project.transaction(act="assign work", author=author) as cursor:
+        query = find_query(cursor, query_id)
+        keys = None if passages is None else _pooled(cursor, query_id, query, list(dict.fromkeys(passages)))
+        _check_apart(cursor, query_id, query, keys)
+        (key,) = cursor.execute(
+            "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
+            " RETURNING double_key",
+            [query, keys, number, decider, as_name(author)],
+        ).fetchall()[0]
+        for name in names:
+            _turn(cursor, key, name, "asked", "", author)
+        told = {"people": names} | ({} if keys is None else {"passages": len(keys)})
+        log(cursor, author, "assign double", query=query_id, wanted=number, **told)
+    return int(key)
+
+
+def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list[str]:
+    """Draw passages of a query's pool at random; return their ids. The same seed gives the same passages.
+
+    Passages in an open double assignment are left out.
+
+    Raises:
+        InputError: the pool has fewer passages than requested.
+    """
+    pooled = [
+        passage_id
+        for (passage_id,) in project.rows(
+            "SELECT passage_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE query_id = ? AND NOT EXISTS (SELECT * FROM doubles d WHERE d.query_key = pool.query_key"
+            "  AND ended_at IS NULL AND (passage_keys IS NULL OR list_contains(passage_keys, pool.passage_key)))"
+            " ORDER BY position",
+            [query_id],
+        )
+    ]
+    if not 1 <= size <= len(pooled):
+        raise InputError(
+            "sample-out-of-range",
+            f"Cannot draw {how_many(size, 'passages')} of query {query_id}: {len(pooled):,} pooled and not yet in a"
+            " double assignment.",
+            "Draw fewer passages, but at least 1.",
+        )
+    return random.Random(seed).sample(pooled, size)
+
+
+def claim_double(project: Project, query_id: str, author: str, number: int | None = None) -> None:
+    """Join the double assignment of a query.
+
+    Args:
+        number: of the assignment; None selects the only assignment that the person was asked to join or may claim.
+
+    Raises:
+        InputError: the number of candidates is not 1, or the assignment is full.
+        NotAllowed: the person adjudicates it, or is not an assessor.
+    """
+    with project.transaction(act="claim work", author=author) as cursor:
+        name = as_name(author)
+        found = double_of(project, query_id, number, lambda one: one.is_open_to(name))
+        if name == found.adjudicator:
+            raise NotAllowed(
+                "adjudicator-takes-part",
+                f"{name} is the adjudicator of query {query_id}.",
+                "An adjudicator cannot take part.",
+            )
+        if found.people.get(name) == "asked":
+            # The place is reserved for a person who was asked; this confirms it.
+            pass
+        elif name in found.present:
+            raise InputError(
+                "already-takes-part", f"{name} already takes part in the double assignment of query {query_id}."
+            )
+        elif not found.free:
+            raise InputError(
+                "double-assignment-full",
+                f"The double assignment of query {query_id} is full: {first_few(list(found.present))}.",
+                "Claim another one. See exam assignments list.",
+            )
+        _turn(cursor, found.key, name, "claimed", "", author)
+        log(cursor, author, "claim double", query=query_id)
+
+
+def decline_double(project: Project, query_id: str, author: str, reason: str = "", number: int | None = None) -> None:
+    """Decline or leave the double assignment of a query, which frees a place.
+
+    Args:
+        number: of the assignment; None selects the only assignment that the person joined or may join.
+
+    Raises:
+        InputError: the number of candidates is not 1, or the person does not take part.
+    """
+    with project.transaction(act="claim work", author=author) as cursor:
+        name = as_name(author)
+        found = double_of(project, query_id, number, lambda one: name in one.present or one.is_open_to(name))
+        _leave(cursor, found, name, "declined", reason, author)
+        log(cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip())
+
+
+def release_double(project: Project, query_id: str, name: str, author: str, number: int | None = None) -> None:
+    """Remove a person from a double assignment, which frees a place.
+
+    Args:
+        number: of the assignment; None selects the only assignment in which the person takes part.
+
+    Raises:
+        InputError: the query has no double assignment, or the person does not take part in exactly one.
+        NotAllowed: only an organizer may remove people.
+    """
+    with project.transaction(act="assign work", author=author) as cursor:
+        found = double_of(project, query_id, number, lambda one: as_name(name) in one.present)
+        _leave(cursor, found, as_name(name), "released", "", author)
+        log(cursor, author, "release double", query=query_id, person=as_name(name))
+
+
+def write_end(cursor: Cursor, double: Double, author: str) -> None:
+    """End a double assignment. Later judgments, and differences without a decision, count as without an assignment."""
+    cursor.execute(
+        "UPDATE doubles SET ended_by = ?, ended_at = now()::TIMESTAMP WHERE double_key = ?",
+        [as_name(author), double.key],
+    )
+    log(cursor, author, "end double", query=double.query_id)
+
+
+def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int, question_key: int | None) -> None:
+    """Refuse a change of a judgment or rating in a double assignment after its adjudication.
+
+    Args:
+        question_key: None for a judgment.
+
+    Raises:
+        InputError: it was adjudicated.
+    """
+    found = cursor.execute(
+        "SELECT a.author FROM doubles d JOIN double_people p USING (double_key)"
+        " JOIN standing_adjudications a USING (double_key) WHERE ended_at IS NULL AND p.name = ? AND d.query_key = ?"
+        " AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
+        [as_name(name), query_key, passage_key, question_key],
+    ).fetchall()
+    if found:
+        raise InputError(
+            "decided-meanwhile",
+            f"{found[0][0]} has already adjudicated this, so the value from {as_name(name)} cannot change.",
+            "Ask the adjudicator to withdraw the decision: screen Adjudication, or exam adjudicate undo.",
+        )
+
+
+def set_due(project: Project, query_ids: Sequence[str], due: date | None, author: str, name: str | None = None) -> None:
+    """Set or remove the due date of queries.
+
+    Args:
+        due: the last day; None removes the date.
+        name: the person for whom it applies; None for everyone who works on the queries.
+
+    Raises:
+        InputError: unknown query, or empty list.
+        NotAllowed: only an organizer may set due dates.
+    """
+    if not query_ids:
+        raise InputError("no-query-named", "No query is named.", "Name the queries for the due date.")
+    person = None if name is None else as_name(name)
+    with project.transaction(act="assign work", author=author) as cursor:
+        for query_id in dict.fromkeys(query_ids):
+            cursor.execute(
+                "INSERT INTO dues VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
+                [find_query(cursor, query_id), person, due, as_name(author)],
+            )
+        told: dict[str, object] = {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
+        told |= {"due": due.isoformat()} if due else {}
+        log(cursor, author, "set due", **told, **({"person": person} if person else {}))
+
+
+Dues = Mapping[tuple[str, str | None], date]
+"""Due dates by query id and name of the person; the name is None for all people."""
+
+
+def due_of(dates: Dues, query_id: str, name: str) -> date | None:
+    """Return a query's due date for a person, or else its date for all people; None without a date."""
+    return dates.get((query_id, name)) or dates.get((query_id, None))
+
+
+def dues(project: Project) -> Dues:
+    """Return all current due dates."""
+    return {
+        (query_id, name): due
+        for query_id, name, due in project.rows(
+            "SELECT query_id, name, due FROM (FROM dues QUALIFY row_number() OVER"
+            " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1) JOIN queries USING (query_key)"
+            " WHERE due IS NOT NULL"
+        )
+    }
+
+
+def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, author: str) -> None:
+    if name not in found.present and not (turn == "declined" and found.free and name not in found.people):
+        raise InputError(
+            "takes-no-part",
+            f"{name} does not take part in the double assignment of query {found.query_id}.",
+            "See exam assignments list.",
+        )
+    _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
+
+
+def _turn(cursor: Cursor, key: int, name: str, act: str, reason: str, author: str) -> None:
+    cursor.execute(
+        "INSERT INTO double_turns VALUES (nextval('keys'), ?, ?, ?, ?, ?, now()::TIMESTAMP)",
+        [key, name, act, reason, as_name(author)],
+    )
+
+
+def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | None) -> None:
+    """Refuse passages of a query that are in an open double assignment; None means all passages."""
+    taken = cursor.execute(
+        "SELECT bool_or(passage_keys IS NULL OR $keys IS NULL), count(*),"
+        " len(list_intersect(flatten(list(passage_keys)), coalesce($keys, [])::INTEGER[]))"
+        " FROM doubles WHERE query_key = $query AND ended_at IS NULL",
+        {"keys": keys, "query": query},
+    ).fetchall()[0]
+    whole, times, some = taken
+    if times and whole:
+        raise InputError(
+            "already-doubly-assigned",
+            f"Query {query_id} already has a double assignment.",
+            "End it first: exam assignments end. A query can have several only if they share no passage.",
+        )
+    if some:
+        raise InputError(
+            "already-doubly-assigned",
+            f"{how_many(some, 'named passages')} of query {query_id} already assigned to several assessors.",
+            "Name other passages (--passage), or draw a sample (--sample).",
+        )
+
+
+def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:
+    found = dict(
+        cursor.execute(
+            "SELECT passage_id, passage_key FROM pool JOIN passages USING (passage_key) WHERE query_key = ?"
+            " AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
+            [query, list(passages)],
+        ).fetchall()
+    )
+    if strange := [one for one in passages if one not in found]:
+        raise InputError(
+            "passage-not-pooled",
+            f"Not in the pool of query {query_id}: {first_few(strange)}.",
+            "Name pooled passages.",
+        )
+    if not found:
+        raise InputError(
+            "no-passage-named", "No passage is named.", "Name passages, or omit the list to assign the query."
+        )
+    return sorted(found.values())

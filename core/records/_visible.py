@@ -1,18 +1,18 @@
-"""Visibility of other people's judgments, overrides, values of citation support, actions and resolutions.
-
-While a double assignment is open, its assessors must not see each other's judgments until
-adjudication. Every statement that shows one of these tables names it through `visible`. Statements
-inside a transaction read all of it.
-"""
+"""What a person may see, and which judgments an analysis may read."""
 
 from __future__ import annotations
 
+import json
+import random
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
-from ..store import quoted_text
+from ..errors import InputError
+from ..store import Cursor, Project, as_act, log, put_setting, quoted_text, setting
 
 if TYPE_CHECKING:
     from ..store import Project
+
 
 Table = Literal["judgments", "overrides", "support_values", "activity", "settlings"]
 
@@ -98,3 +98,154 @@ def _seen_by(reader: str) -> dict[Table, str]:
         f" AND {within.format('s.passage_key')}"
         f" AND {open_.format('s.passage_key', 'coalesce(s.touched_question_key, s.question_key)')})",
     }
+
+
+SEALED = "SELECT question_key FROM seals WHERE opened_at IS NULL"
+"""SQL for the keys of the sealed questions."""
+
+
+@as_act("see boards")
+def sealed_questions(project: Project) -> frozenset[str]:
+    """Return the ids of the sealed questions."""
+    return frozenset(
+        name
+        for (name,) in project.rows(
+            "SELECT question_id FROM seals JOIN questions USING (question_key) WHERE opened_at IS NULL"
+        )
+    )
+
+
+def hidden_questions(project: Project) -> frozenset[str]:
+    """Return the ids of the sealed questions that the person of this handle did not write."""
+    if not sealed_questions(project):
+        return frozenset()
+    return frozenset(
+        name
+        for (name,) in project.rows(
+            f"SELECT question_id FROM questions WHERE question_key IN ({_hidden(project)}) ORDER BY question_id"
+        )
+    )
+
+
+def readable_texts(project: Project) -> str:
+    """Return SQL for `question_texts` without the texts that are hidden from the person of this handle (NULL)."""
+    if not sealed_questions(project):
+        return "question_texts"
+    return (
+        "(SELECT * REPLACE (CASE WHEN text_key NOT IN (SELECT text_key FROM question_revisions WHERE question_key IN"
+        f" ({_hidden(project)})) THEN text END AS text) FROM question_texts)"
+    )
+
+
+def _hidden(project: Project) -> str:
+    member = project.member()
+    reader = member.name if member is not None else project.reader or ""
+    return (
+        f"{SEALED} AND question_key NOT IN (SELECT question_key FROM question_revisions"
+        f" JOIN bank_versions USING (version) WHERE author = {quoted_text(reader)})"
+    )
+
+
+def refuse_hidden(project: Project, question_ids: list[str]) -> None:
+    """Refuse an act on sealed questions of other people.
+
+    Raises:
+        InputError: a question is sealed.
+    """
+    if hidden := sorted(hidden_questions(project).intersection(question_ids)):
+        raise InputError(
+            "question-sealed", f"Question '{hidden[0]}' is sealed.", "Ask an organizer to open it: exam bank open"
+        )
+
+
+def refuse_sealed(project: Project) -> None:
+    """Refuse an export of everything while questions are sealed.
+
+    Raises:
+        InputError: a question is sealed.
+    """
+    if sealed := sealed_questions(project):
+        raise InputError(
+            "questions-sealed",
+            f"{len(sealed)} questions are sealed, and this export would contain them.",
+            "Open them first: exam bank open",
+        )
+
+
+def add_seals(cursor: Cursor, question_ids: list[str], seed: int, author: str) -> None:
+    """Seal questions."""
+    cursor.execute(
+        "INSERT INTO seals SELECT nextval('keys'), question_key, $seed, $author, now()::TIMESTAMP, NULL, NULL"
+        " FROM questions WHERE list_contains($ids, question_id) ORDER BY question_key",
+        {"ids": question_ids, "seed": seed, "author": author},
+    )
+
+
+def open_seals(cursor: Cursor, author: str) -> int:
+    """Open all sealed questions; return their number."""
+    return len(
+        cursor.execute(
+            "UPDATE seals SET opened_by = ?, opened_at = now()::TIMESTAMP WHERE opened_at IS NULL RETURNING seal_key",
+            [author],
+        ).fetchall()
+    )
+
+
+HOLD_OUT = "hold_out"
+HOLD_OUT_FORM = r'\{"share": [0-9.e-]+, "seed": -?[0-9]+, "version": [0-9]+\}'
+"""The name of the setting, and a regular expression for its values."""
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """The judgments that are held out.
+
+    Args:
+        share: probability that a judged passage of a query is held out, decided once for each passage by the seed.
+            So later judgments do not move a passage.
+        seed: of the choice.
+        version: the newest bank version when it was set; earlier edits may rest on these judgments.
+    """
+
+    share: float
+    seed: int
+    version: int
+
+
+def hold_out(project: Project) -> HoldOut | None:
+    """Return which judgments are held out; None for no judgments."""
+    found = setting(project, HOLD_OUT)
+    return None if found is None else HoldOut(**json.loads(found))
+
+
+def set_hold_out(project: Project, share: float, author: str, seed: int | None = None) -> HoldOut | None:
+    """Hold out a random share of the judgments of each query, and return it.
+
+    Args:
+        share: below 1; 0 holds out no judgments.
+        seed: of the choice; None for a random one.
+
+    Raises:
+        InputError: the share or the seed is out of range.
+    """
+    if not 0 <= share < 1:
+        raise InputError("share-out-of-range", f"Invalid share {share:g}.", "Use a number from 0 to below 1.")
+    number = random.SystemRandom().randrange(10**6) if seed is None else seed
+    with project.transaction(author=author) as cursor:
+        versions = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()
+        found = HoldOut(share, number, versions[0][0]) if share else None
+        put_setting(cursor, HOLD_OUT, json.dumps(asdict(found)) if found else None)
+        log(cursor, author, "hold out judgments", share=share, **({"seed": number} if share else {}))
+    return found
+
+
+def for_tuning(project: Project) -> Project:
+    """Return a handle of the project that reads no judgments that are held out."""
+    found = hold_out(project)
+    return project if found is None else project.judged_by_part((found.share, found.seed, False))
+
+
+def for_confirming(project: Project) -> Project | None:
+    """Return a handle of the project that reads only judgments that are held out; None if no judgments are."""
+    found = hold_out(project)
+    return None if found is None else project.judged_by_part((found.share, found.seed, True))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 
 from ..errors import InputError, unknown_name
 from ..store import Cursor, Project, as_name, log
-from ._double_assignments import check_undecided
 from ._judgments import put_judgment
-from ._teamwork import find_query
+from ._teamwork import check_undecided, find_query
 from ._visible import visible
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
@@ -207,16 +205,15 @@ def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
 
 def judgment_history(project: Project, query_id: str, passage_id: str) -> list[JudgmentAct]:
     """Return all judgments and withdrawals of assessors for a query and a passage, newest first."""
-    found = []
-    for author, happened_at, detail in project.rows(
-        f"SELECT author, happened_at, detail FROM {visible(project, 'activity')} WHERE act IN (?, ?)"
-        " ORDER BY activity_key DESC",
-        [JUDGE, WITHDRAW],
-    ):
-        said = json.loads(detail)
-        if (said["query"], said["passage"]) == (query_id, passage_id):
-            found.append(JudgmentAct(author, happened_at, said.get("value"), said.get("note", ""), said.get("blind")))
-    return found
+    return [
+        JudgmentAct(*row)
+        for row in project.rows(
+            "SELECT author, happened_at, (detail->>'$.value')::INTEGER, coalesce(detail->>'$.note', ''),"
+            f" (detail->>'$.blind')::BOOLEAN FROM {visible(project, 'activity')} WHERE act IN (?, ?)"
+            " AND (detail->>'$.query') = ? AND (detail->>'$.passage') = ? ORDER BY activity_key DESC",
+            [JUDGE, WITHDRAW, query_id, passage_id],
+        )
+    ]
 
 
 def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from ..records import (
     Job,
     done_queries,
     doubles,
+    due_of,
     dues,
     for_tuning,
     judged_pairs,
@@ -294,7 +295,7 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
             one.query_id, one.text or one.query_id, one.active, mine[one.query_id], proposed[one.query_id],
             stale[one.query_id], judged.get(one.query_id, 0), one.pooled, ungraded.get(one.query_id, 0),
             None if compared is None else compared.open_of.get(one.query_id, 0),
-            one.query_id in done, due.of(one.query_id, name), one.query_id in blind,
+            one.query_id in done, due_of(due, one.query_id, name), one.query_id in blind,
             *sampled.get(one.query_id, (0, 0)),
         )
         for one in at_a_glance(project)
@@ -365,7 +366,7 @@ def _share(
     today: date,
 ) -> Share:
     finished = set(theirs) & set(done.get(member.name, ()))
-    days = [day for query in theirs if query not in finished if (day := due.of(query, member.name)) is not None]
+    days = [day for query in theirs if query not in finished if (day := due_of(due, query, member.name)) is not None]
     return Share(
         member,
         len(finished),

@@ -1,36 +1,38 @@
-"""Backups of a project while people work in it, and their restoration.
+"""Backups of a project while people work in it, their schedule, and their restoration.
 
-A process must not copy a file that it has open. When it closes the file after reading, the
-system drops its lock, and another process could then write to it. So a separate process copies the
-file and its log, and changes wait until it has read them.
+A process must not copy a file that it has open. When it closes the file after reading, the system
+drops its lock, and another process could then write to it. So a separate process copies the file
+and its log, and changes wait until it has read them.
 """
 
 from __future__ import annotations
 
 import errno
 import glob
+import json
+import logging
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import threading
+import weakref
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
 
 from ..atomic_files import WorkingFolder, put, put_new, sync, writing
-from ..errors import InputError, ProjectError
-from . import _checkpoints as checkpoints
-from ._database import connected, is_open
-from ._engine_errors import check_kind, first_line
-from ._file_holder import is_held
+from ..errors import InputError, ProjectError, WorkbenchError
+from ._database import connected, has_log, is_open, log_of, not_closed, unmark
+from ._engine import check_kind, first_line, is_held
 from ._opening import missing_steps, open_project
-from ._project import Project, log, record
+from ._project import Project, log, put_setting, record, setting
 from ._sql_values import quoted_name
 
 FOLDER = "backups"
@@ -105,7 +107,7 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
             _copy(project, made)
             with connected(made) as copy:
                 # No other process has the copy open, so its log can be written into the file.
-                checkpoints.unmark(copy)
+                unmark(copy)
             verify(made)
             earlier = backups(project.path, folder)
             if not of_file or target is None:
@@ -127,8 +129,8 @@ def _copy(project: Project, made: Path) -> None:
     source = project.path.resolve()
     with project.unchanging():
         pairs = [(source, made)]
-        if checkpoints.has_log(source):
-            pairs.append((checkpoints.log_of(source), checkpoints.log_of(made)))
+        if has_log(source):
+            pairs.append((log_of(source), log_of(made)))
         command = [sys.executable, "-I", "-S", "-c", _COPY, *(str(path) for pair in pairs for path in pair)]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -164,7 +166,7 @@ def verify(path: Path) -> None:
             "Choose a backup that is not open.",
         )
     check_kind(path)
-    if checkpoints.has_log(path):
+    if has_log(path):
         raise ProjectError(
             "backup-with-log",
             f"{path} is not a backup: it is a copy of a project in use, with its log file.",
@@ -174,7 +176,7 @@ def verify(path: Path) -> None:
         missing_steps(path, connection)
         # Other work in this process needs the processor too.
         connection.execute("SET threads = 1")
-        if said := checkpoints.not_closed(connection, path, had_log=False):
+        if said := not_closed(connection, path, had_log=False):
             raise ProjectError("not-a-backup", said, "Choose a backup made by exam backup.")
         for table, reason in unreadable_tables(connection):
             raise ProjectError(
@@ -251,21 +253,20 @@ def restore(source: Path, path: Path, author: str) -> Restored:
             shutil.copyfile(source, made)
             sync(made)
             if path.exists():
-                _closed(path)
-                kept = _kept(path)
+                _check_unused(path)
+                kept = _put_dated(path, f"{path}.replaced-", datetime.now())
+                if log_of(path).exists():
+                    log_of(path).replace(log_of(kept))
             put(made, path, private=True)
     # Opening upgrades an older backup to this version, after a copy of its own.
-    project = open_project(path)
-    try:
+    with closing(open_project(path)) as project:
         if not project.read_only:
             with project.transaction() as cursor:
                 log(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
-    finally:
-        project.close()
     return Restored(path, kept)
 
 
-def _closed(path: Path) -> None:
+def _check_unused(path: Path) -> None:
     """Check that no other process writes to a project, which may be damaged.
 
     Raises:
@@ -278,14 +279,6 @@ def _closed(path: Path) -> None:
     except ProjectError as error:
         if is_held(str(error.__cause__)):
             raise
-
-
-def _kept(path: Path) -> Path:
-    """Rename a project, with its log, to a dated name in the same folder."""
-    kept = _put_dated(path, f"{path}.replaced-", datetime.now())
-    if (logged := checkpoints.log_of(path)).exists():
-        logged.replace(checkpoints.log_of(kept))
-    return kept
 
 
 STAMP = "%Y%m%d-%H%M%S"
@@ -302,3 +295,147 @@ def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
 def _found(path: Path, why: str) -> Backup:
     known = path.stat()
     return Backup(path, datetime.fromtimestamp(known.st_mtime), known.st_size, why)
+
+
+SETTING_OF_BACKUPS = "backups"
+"""Name of the setting that holds a schedule, as JSON."""
+MOST_HOURS, MOST_KEPT = 24 * 366, 10_000
+LOOK = 60.0
+"""Seconds between two checks for a due backup."""
+LAST = 5.0
+"""Seconds to wait for a running backup when the project is closed."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often backups are made while the app has a project open.
+
+    Args:
+        hours: hours between two backups; 0 for no backups.
+        keep: how many backups are kept; older ones are deleted.
+
+    Raises:
+        InputError: a number is out of range.
+    """
+
+    hours: int = 0
+    keep: int = 7
+
+    def __post_init__(self) -> None:
+        for name, value, least, most in (("hours", self.hours, 0, MOST_HOURS), ("keep", self.keep, 1, MOST_KEPT)):
+            if type(value) is not int or not least <= value <= most:
+                raise InputError(
+                    "backups-out-of-range",
+                    f"Invalid backup schedule: {name} is {value}.",
+                    f"Use a whole number from {least} to {most:,}.",
+                )
+
+
+def read_schedule(text: str) -> Schedule:
+    """Read a schedule from the JSON of its setting.
+
+    Raises:
+        ValueError, TypeError, InputError: invalid schedule.
+    """
+    return Schedule(**json.loads(text))
+
+
+def schedule(project: Project) -> Schedule:
+    """Return the schedule of a project; by default, backups are off."""
+    found = setting(project, SETTING_OF_BACKUPS)
+    return Schedule() if found is None else read_schedule(found)
+
+
+def set_schedule(project: Project, wanted: Schedule, author: str) -> bool:
+    """Set the schedule of backups; return whether it changed."""
+    if schedule(project) == wanted:
+        return False
+    with project.transaction() as cursor:
+        put_setting(cursor, SETTING_OF_BACKUPS, json.dumps(asdict(wanted)))
+        log(cursor, author, "set backups", **asdict(wanted))
+    return True
+
+
+def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
+    """Return whether a backup is due.
+
+    Args:
+        newest: local time of the newest backup; None without backups. A time in the future is ignored, because the
+            clock was set back.
+        now: local time.
+    """
+    if not wanted.hours:
+        return False
+    return newest is None or newest > now or now - newest >= timedelta(hours=wanted.hours)
+
+
+class Keeping:
+    """A thread that makes the backups of a project when they are due, and ends when the project is closed.
+
+    Args:
+        project: the open project. The thread has only a weak reference to it.
+
+    Attributes:
+        failed: why the last backup failed; empty if it succeeded.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.failed = ""
+        self._project = weakref.ref(project)
+        self._version: int | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="backups", daemon=True)
+        project.when_closed(self.end)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop making backups; wait up to `LAST` seconds for a backup that is running."""
+        self._ended.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(LAST)
+
+    def look(self, now: datetime) -> Backup | None:
+        """Make a backup if it is due and the project changed since the last backup of this thread.
+
+        Return the backup; None without it.
+
+        Args:
+            now: local time.
+        """
+        project = self._project()
+        if project is None:
+            return None
+        try:
+            wanted = schedule(project)
+            newest = next((one.made_at for one in backups(project.path)), None)
+            if not due(wanted, newest, now) or (newest is not None and project.version() == self._version):
+                return None
+            version = project.version()
+            made = backup(project, keep=wanted.keep)
+        except WorkbenchError as error:
+            self.failed = f"{now:%Y-%m-%d %H:%M}: {error}"
+            _log.warning("%s: scheduled backup failed: %s", project.path, error)
+            return None
+        self.failed, self._version = "", version
+        return made
+
+    def _run(self) -> None:
+        while not self._ended.wait(LOOK) and self._project() is not None:
+            self.look(datetime.now())
+
+
+_keeping: weakref.WeakKeyDictionary[Project, Keeping] = weakref.WeakKeyDictionary()
+
+
+def keep_backups(project: Project) -> None:
+    """Make the scheduled backups of a project from now until it is closed."""
+    if not project.read_only and project not in _keeping:
+        _keeping[project] = Keeping(project)
+
+
+def last_failure(project: Project) -> str:
+    """Return the time and the error of the last scheduled backup; empty if it did not fail."""
+    found = _keeping.get(project)
+    return found.failed if found else ""

@@ -1,16 +1,22 @@
-"""A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal error of DuckDB."""
+"""A DuckDB file in this process: opened, shared by threads, closed, and reopened after a fatal error of DuckDB.
+
+DuckDB keeps the newest changes in a log next to the file, NAME.duckdb.wal. A copy of the file alone
+would silently lack them. So the log is written into the file after `IDLE` seconds without a change.
+A file with changes has a mark until it is closed.
+"""
 
 from __future__ import annotations
 
 import atexit
 import itertools
+import json
 import logging
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,13 +26,146 @@ import duckdb
 
 from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError
-from . import _checkpoints as checkpoints
-from ._engine_errors import explained, fault, first_line, no_room
-from ._engine_memory import engine_config, spill_folder
-from ._file_holder import is_held
-from ._schema import check_schema
-from ._sql_values import as_pattern, quoted_path
+from ._engine import engine_config, explained, fault, first_line, is_held, no_room, spill_folder
+from ._sql_values import as_pattern, quoted_path, quoted_text
 from .cache import EVERY
+from .migrations import check_schema
+
+IDLE = 3.0
+"""Seconds without a change after which the log is written into the file."""
+LONGEST = 60.0
+"""Seconds after which the log is written even if changes continue, as in a grading job."""
+
+MARK = "not closed"
+"""Name of the setting that a file has from its first change until it is closed. Exports leave it out."""
+
+
+def log_of(path: Path) -> Path:
+    """Return the path of DuckDB's log of a file."""
+    return path.with_name(f"{path.name}.wal")
+
+
+def has_log(path: Path) -> bool:
+    """Return whether the log of a file has any content."""
+    try:
+        return log_of(path).stat().st_size > 0
+    except OSError:
+        return False
+
+
+def mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Mark a file as not closed, with the time up to which it holds all saved changes.
+
+    Raises:
+        duckdb.Error: the file cannot be written.
+    """
+    content = {"file": path.stat().st_ino, "saved_until": datetime.now().isoformat(timespec="seconds")}
+    connection.execute(f"INSERT OR REPLACE INTO settings VALUES ('{MARK}', {quoted_text(json.dumps(content))})")
+    connection.execute("CHECKPOINT")
+
+
+def unmark(connection: duckdb.DuckDBPyConnection) -> None:
+    """Remove the mark."""
+    connection.execute(f"DELETE FROM settings WHERE name = '{MARK}'")
+
+
+def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool) -> str:
+    """Return a warning about a file that was not closed after its last use.
+
+    Args:
+        connection: to the file.
+        path: the file.
+        had_log: whether its log existed when it was opened.
+
+    Returns:
+        One or two sentences; empty if the file was closed or holds all saved changes anyway.
+    """
+    found = connection.execute(f"SELECT value FROM settings WHERE name = '{MARK}'").fetchall()
+    log = log_of(path).name
+    is_copy, until = bool(found), None
+    if found:
+        with suppress(ValueError, TypeError, KeyError):
+            content = json.loads(found[0][0])
+            until = datetime.fromisoformat(content["saved_until"])
+            is_copy = content["file"] != path.stat().st_ino
+    if had_log and is_copy:
+        return (
+            f"{path.name} is a copy of a project in use, and {log} was read. Changes saved during the copy may be"
+            " missing. Run exam check, or close the project and copy it again."
+        )
+    if had_log:
+        return f"{path.name} was not closed properly. Nothing is lost: the remaining changes were read from {log}."
+    # In a file that was not copied or moved, a missing log means that the log was empty.
+    if not is_copy:
+        return ""
+    changes = "The latest changes" if until is None else f"Changes saved after {until:%Y-%m-%d %H:%M:%S}"
+    return (
+        f"{path.name} is a copy of a project in use, without {log}. {changes} may be missing."
+        f" Close the project and copy it again, or copy {log} too."
+    )
+
+
+class Idle:
+    """A thread that calls a method some seconds after the last write, and sleeps otherwise.
+
+    It has a weak reference to the object of the method and ends when the object is deleted.
+
+    Args:
+        checkpoint: a method that writes the log into the file and returns whether it succeeded.
+    """
+
+    def __init__(self, checkpoint: Callable[[], bool]) -> None:
+        self._checkpoint = weakref.WeakMethod(checkpoint, self._gone)
+        self._change = threading.Condition()
+        self._first: float | None = None
+        self._last = 0.0
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
+        self._thread.start()
+
+    def written(self) -> None:
+        """Note that something was written."""
+        with self._change:
+            self._last = time.monotonic()
+            if self._first is None:
+                self._first = self._last
+                self._change.notify_all()
+
+    def end(self) -> None:
+        """Stop calling the method; wait for a call that is running."""
+        self._gone()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _gone(self, _: object = None) -> None:
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+
+    def _run(self) -> None:
+        while self._due():
+            checkpoint = self._checkpoint()
+            done = checkpoint is None or checkpoint()
+            # The thread must not keep the file open while it sleeps.
+            del checkpoint
+            with self._change:
+                # After a failure, as on a full disk, try again after the next change or much later.
+                now = time.monotonic()
+                self._first, self._last = (None, now) if done else (now, now + LONGEST)
+
+    def _due(self) -> bool:
+        """Wait until the log should be written into the file; return False at the end."""
+        with self._change:
+            while not self._ended:
+                if self._first is None:
+                    self._change.wait()
+                    continue
+                left = min(self._last + IDLE, self._first + LONGEST) - time.monotonic()
+                if left <= 0:
+                    return True
+                self._change.wait(left)
+            return False
+
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -83,16 +222,11 @@ class Database:
         # Allows one change at a time; a nested block of the same thread passes.
         self.writing = threading.RLock()
         self._marked = False
-        self._closed = False
-        self._idle: checkpoints.Idle | None = None
+        self.closed = False
+        self._idle: Idle | None = None
         self.endings: list[Callable[[], None]] = []
         """Called before the file is closed."""
         _open.add(self)
-
-    @property
-    def closed(self) -> bool:
-        """Whether the file was closed."""
-        return self._closed
 
     @property
     def working_folder(self) -> Path:
@@ -127,7 +261,7 @@ class Database:
         if self._marked or self.read_only:
             return
         try:
-            checkpoints.mark(cursor, self.path)
+            mark(cursor, self.path)
         except duckdb.TransactionException as error:
             # Another write of this process is in progress. The mark is saved in the log, and a copy of the file needs
             # the log anyway.
@@ -138,7 +272,7 @@ class Database:
     def checkpoint_when_idle(self) -> None:
         """Write the log into the file from now on, each time after a few seconds without a change."""
         if self._idle is None and not self.read_only:
-            self._idle = checkpoints.Idle(self.checkpoint)
+            self._idle = Idle(self.checkpoint)
 
     def checkpoint(self) -> bool:
         """Write the log into the file; return whether that succeeded.
@@ -150,7 +284,7 @@ class Database:
             return False
         try:
             with self.cursor() as cursor:
-                checkpoints.mark(cursor, self.path)
+                mark(cursor, self.path)
                 self._marked = True
             return True
         except duckdb.TransactionException:
@@ -187,7 +321,7 @@ class Database:
 
     def _enter(self) -> Connection:
         with self._gate:
-            if self._closed and not self.in_block:
+            if self.closed and not self.in_block:
                 raise ProjectError(
                     "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
                 )
@@ -237,12 +371,12 @@ class Database:
             when_unused: wait for running blocks. If one does not end in time, the file stays open.
         """
         with self._gate:
-            if self._closed:
+            if self.closed:
                 return True
             # New blocks are refused from here on.
-            self._closed = True
+            self.closed = True
             if when_unused and not self._gate.wait_for(lambda: not self._blocks, LAST_WRITE):
-                self._closed = False
+                self.closed = False
                 return False
         for ending in self.endings:
             ending()
@@ -258,7 +392,7 @@ class Database:
         if not self.writing.acquire(timeout=LAST_WRITE):
             return
         try:
-            checkpoints.unmark(self._connection)
+            unmark(self._connection)
         except duckdb.Error as error:
             reason = "the disk is full" if no_room(self.path, error) else first_line(error)
             _log.warning("%s: cannot close the project properly: %s", self.path, reason)
@@ -270,8 +404,8 @@ _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 @atexit.register
-def close_all() -> None:
-    """Close every file that this process has open. Runs at the end of the process; call it before other exits."""
+def close_projects() -> None:
+    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
     for database in list(_open):
         database.close()
 
@@ -280,7 +414,7 @@ def is_open(path: Path) -> bool:
     """Return whether this process has a file open already; a second connection would share its log."""
     # Unlike Path.resolve, it accepts a link that leads to itself.
     file = Path(os.path.realpath(path))
-    return any(database._file == file and not database._closed for database in list(_open))
+    return any(database._file == file and not database.closed for database in list(_open))
 
 
 def connect(

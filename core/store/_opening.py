@@ -1,15 +1,21 @@
-"""Creating and opening the file of a project; an older version is copied, then upgraded."""
+"""Creating and opening the file of a project, and the door file next to an open one.
+
+An older version is copied, then upgraded. Through the door, commands of its owner find the server
+that has it open.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import os
 import re
+import secrets
 import shlex
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import duckdb
@@ -18,11 +24,127 @@ from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
 from ..errors import InputError, ProjectError
 from ..locations import is_reserved, projects_folder
 from ..text import one_line, quoted
-from . import _checkpoints as checkpoints, migrations
-from ._database import Connection, Database, connect, connected, disconnect, is_open
-from ._engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from ._database import Connection, Database, connect, connected, disconnect, has_log, is_open, not_closed
+from ._engine import NAME_ANOTHER, check_kind, explained, first_line
 from ._project import Project
-from ._schema import refuse_newer
+from .migrations import applied, names, refuse_newer, upgrade
+
+LONGEST_DOOR = 4096
+"""Largest size of a door file in bytes."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """The address of the server that has a project open, with an access token.
+
+    Args:
+        address: such as http://127.0.0.1:8501, without a slash at the end.
+        token: admits anyone who can read the door file.
+        process: process id of the server.
+        project: path of the project's file when it was opened.
+        file: identity of that file on this computer, independent of its name.
+    """
+
+    address: str
+    token: str
+    process: int
+    project: str
+    file: str
+
+
+def door_file(path: Path) -> Path:
+    """Return the path of a project's door: next to its file, after links are resolved."""
+    # Unlike Path.resolve, it accepts a link that leads to itself. Opening it then fails with a clear error.
+    file = Path(os.path.realpath(path))
+    return file.with_name(f"{file.name}.door")
+
+
+def make_door(path: Path, address: str) -> Door | None:
+    """Create the door of a project that this process has open; only its owner can read the file.
+
+    Args:
+        path: the project's file.
+        address: of the server, reachable from this computer.
+
+    Returns:
+        None if the folder cannot be written; commands then report who has the project open.
+    """
+    file, project = door_file(path), path.resolve()
+    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _which(project))
+    try:
+        with WorkingFolder(file.parent) as folder:
+            made = folder / file.name
+            made.write_text(json.dumps(asdict(door)), encoding="utf-8")
+            made.chmod(0o600)
+            # Replaces the door of a server that was killed.
+            made.replace(file)
+    except OSError as error:
+        _log.warning("%s: commands cannot be forwarded to this server: %s", path, error.strerror)
+        return None
+    return door
+
+
+def remove_door(path: Path, door: Door) -> None:
+    """Remove a door that this process made, unless another server has replaced it."""
+    if _read(door_file(path)) == door:
+        door_file(path).unlink(missing_ok=True)
+
+
+def find_door(path: Path) -> Door | None:
+    """Return the door of a project; None if it is missing or untrusted, or its process has ended.
+
+    A file that belongs to or can be written by another user is not trusted: it could lead to a
+    server of theirs. A door that was copied with its project belongs to the original, not to the
+    copy.
+    """
+    file = door_file(path)
+    try:
+        about = file.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(about.st_mode) or (os.name != "nt" and (about.st_uid != os.getuid() or about.st_mode & 0o077)):
+        return None
+    door = _read(file)
+    return door if door is not None and _leads_to(door, path.resolve()) and _lives(door.process) else None
+
+
+def _which(file: Path) -> str:
+    """Return the identity of a file (device and inode), which a move keeps and a copy does not."""
+    try:
+        about = file.stat()
+    except OSError:
+        return ""
+    return f"{about.st_dev}:{about.st_ino}"
+
+
+def _leads_to(door: Door, file: Path) -> bool:
+    """Return whether a door belongs to a project: by the file's identity, or by its path if the file was replaced."""
+    return door.project == str(file) or door.file == _which(file) != ""
+
+
+def _read(file: Path) -> Door | None:
+    try:
+        with file.open("rb") as opened:
+            door = Door(**json.loads(opened.read(LONGEST_DOOR)))
+    except (OSError, ValueError, TypeError):
+        return None
+    texts = (door.address, door.token, door.project, door.file)
+    fits = all(isinstance(text, str) for text in texts) and type(door.process) is int
+    return door if fits and door.process > 0 else None
+
+
+def _lives(process: int) -> bool:
+    if os.name == "nt":
+        # On Windows signal 0 would end the process. A request shows whether it runs.
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +210,7 @@ def create(path: Path) -> Project:
         with WorkingFolder(path.parent) as folder:
             try:
                 with connected(made := folder / path.name, made_here=True) as connection:
-                    migrations.upgrade(connection)
+                    upgrade(connection)
             except duckdb.Error as error:
                 raise explained(path, error) from error
             if not put_new(made, path):
@@ -126,25 +248,24 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     if not shared:
         check_kind(path)
     read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    had_log = checkpoints.has_log(path)
+    had_log = has_log(path)
     for folder in path.parent, path.parent / "backups":
         remove_leftovers(folder)
     connection = connect(path, read_only)
     try:
         if missing := missing_steps(path, connection):
             disconnect(path, connection)
-            with _beside(path) as working:
-                _upgrade(path, missing[0], working)
+            _upgrade(path, missing[0])
             connection = connect(path, read_only)
-        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
+        warning = "" if shared else not_closed(connection, path, had_log)
     except BaseException as error:
         disconnect(path, connection)
         if isinstance(error, duckdb.Error):
             raise explained(path, error) from error
         raise
-    if not_closed:
-        _log.warning("%s", not_closed)
-    return Project(Database(path, connection, read_only), not_closed)
+    if warning:
+        _log.warning("%s", warning)
+    return Project(Database(path, connection, read_only), warning)
 
 
 def missing_steps(path: Path, connection: Connection) -> list[str]:
@@ -153,19 +274,18 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     Raises:
         ProjectError: the file is not a project, or a newer version wrote it.
     """
-    seen = migrations.applied(connection)
+    seen = applied(connection)
     if not seen:
         raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
     refuse_newer(path, seen)
-    return list(migrations.names()[len(seen) :])
+    return list(names()[len(seen) :])
 
 
-@contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """Yield a working folder for the copy of a project before an upgrade."""
+def _upgrade(path: Path, step: str) -> None:
+    """Copy a project, then apply the migrations from a step on."""
     try:
         with WorkingFolder(path.parent) as working:
-            yield working
+            _upgrade_with_copy(path, step, working / path.name)
     except OSError as error:
         raise ProjectError(
             "no-copy-before-upgrade",
@@ -174,8 +294,7 @@ def _beside(path: Path) -> Iterator[Path]:
         ) from error
 
 
-def _upgrade(path: Path, step: str, working: Path) -> None:
-    copy = working / path.name
+def _upgrade_with_copy(path: Path, step: str, copy: Path) -> None:
     try:
         # Closing writes the log into the file, so that the copy is complete.
         with connected(path):
@@ -192,7 +311,7 @@ def _upgrade(path: Path, step: str, working: Path) -> None:
         numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
         backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))
         try:
-            migrations.upgrade(connection)
+            upgrade(connection)
         except duckdb.Error as error:
             raise ProjectError(
                 "upgrade-failed",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import getpass
 import json
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -15,15 +16,15 @@ import duckdb
 
 from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
-from ._acting_person import Acting
-from ._database import GIVEN_UP, Database, Reopening, close_all
-from ._engine_errors import first_line, no_room
-from ._roles import SPEAKING, ActName, Queries, check_author
+from ._database import GIVEN_UP, Database, Reopening
+from ._engine import first_line, no_room
+from ._roles import SPEAKING, Acting, ActName, Queries, check_author
 from ._sql_values import Parameters, written_in
 from .cache import HIDING, MISSING, SCORES, Cache, NotedCursor, tables_read, tables_written, with_views
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
@@ -48,8 +49,12 @@ class Project(Acting):
     """An open project. Make one with `create` or `open_project`; close it when done.
 
     After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
-    entry. Reads are repeated, and an unfinished change is undone. `not_closed` is a warning if the
-    file was not closed after its last use; else it is empty.
+    entry. Reads are repeated, and an unfinished change is undone.
+
+    Attributes:
+        path: the DuckDB file.
+        read_only: whether it was opened for reading only.
+        not_closed: a warning if the file was not closed after its last use; else it is empty.
 
     `Acting` defines the permissions of people who are logged in.
     """
@@ -58,16 +63,8 @@ class Project(Acting):
         super().__init__()
         self.not_closed = not_closed
         self._database = database
+        self.path, self.read_only = database.path, database.read_only
         self._results, self._rows = Cache(CACHED_RESULTS), Cache(CACHED_ROWS)
-
-    def limited_to(self) -> str | None:
-        """Return the person whose view hides values of other assessors; None if nothing is hidden, see `visible`."""
-        return self._blinded()
-
-    @property
-    def path(self) -> Path:
-        """The DuckDB file."""
-        return self._database.path
 
     @property
     def working_folder(self) -> Path:
@@ -78,11 +75,6 @@ class Project(Acting):
     def name(self) -> str:
         """The file's name without its suffix, as shown to people."""
         return self.path.stem
-
-    @property
-    def read_only(self) -> bool:
-        """Whether it was opened for reading only."""
-        return self._database.read_only
 
     @property
     def closed(self) -> bool:
@@ -144,20 +136,14 @@ class Project(Acting):
         return self._known(sql, parameters)
 
     def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
-        key = _question(sql, parameters)
-        if key is None:
-            return self._fetch(sql, parameters)
-        version = self.version(tables_read(sql))
-        rows = self._rows.find(key, version)
+        key, version = _question(sql, parameters), self.version(tables_read(sql))
+        rows: Any = MISSING if key is None else self._rows.find(key, version)
         if rows is MISSING:
-            rows = self._fetch(sql, parameters)
-            if _can_be_kept(rows):
+            written, left = written_in(sql, parameters)
+            rows = self._read(lambda cursor: cursor.execute(written, left).fetchall())
+            if key is not None and _can_be_kept(rows):
                 self._rows.keep(key, version, rows)
         return list(rows)
-
-    def _fetch(self, sql: str, parameters: Parameters) -> list[tuple[Any, ...]]:
-        written, left = written_in(sql, parameters)
-        return self._read(lambda cursor: cursor.execute(written, left).fetchall())
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """Return the result of a query as an Arrow table."""
@@ -266,7 +252,7 @@ class Project(Acting):
             reads: the tables that it reads; a view includes the tables behind it. See `cache` for named sets.
         """
         self._check_reading()
-        if not HIDING.isdisjoint(reads) and (person := self._blinded()) is not None:
+        if not HIDING.isdisjoint(reads) and (person := self.limited_to()) is not None:
             key = person, key
         if self.part is not None and "judgments" in reads:
             key = self.part, key
@@ -335,11 +321,6 @@ def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
     if len(rows) > SMALL_ANSWER or (rows and any(isinstance(cell, (list, dict)) for cell in rows[0])):
         return False
     return sum(len(cell) for row in rows for cell in row if isinstance(cell, str)) <= SHORT_ANSWER
-
-
-def close_projects() -> None:
-    """Close every project of this process. A server calls it on a signal, which skips Python's own exit handlers."""
-    close_all()
 
 
 LONGEST_AUTHOR = 256
@@ -411,3 +392,59 @@ def current_author() -> str:
 def as_name(text: str) -> str:
     """Return a name as it is recorded: on one line, without invisible characters."""
     return one_line(text)
+
+
+def setting(project: Project, name: str) -> str | None:
+    """Return the value of a setting; None if it was never set."""
+    value: str | None = project.value("SELECT value FROM settings WHERE name = ?", [name])
+    return value
+
+
+def put_setting(cursor: Cursor, name: str, value: str | None) -> None:
+    """Set a value; None removes the setting."""
+    if value is None:
+        cursor.execute("DELETE FROM settings WHERE name = ?", [name])
+    else:
+        cursor.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", [name, value])
+
+
+Q = TypeVar("Q", bound=Hashable)
+
+
+@dataclass
+class _Kept:
+    """The mark and part of each query, and the objects on which all parts depend. They are replaced together."""
+
+    content: tuple[Mapping[Any, tuple[Hashable, Any]], tuple[object, ...]] = field(default=({}, ()))
+
+
+def by_query(
+    project: Project,
+    key: Hashable,
+    marks: Mapping[Q, Hashable],
+    make: Callable[[Sequence[Q]], Mapping[Q, T]],
+    made_of: Sequence[object] = (),
+) -> dict[Q, T]:
+    """Return the parts of a result by query; compute only those whose mark changed.
+
+    Callers must not change a part, because later calls return the same object.
+
+    Args:
+        key: identifies the result with everything that its parts depend on, except `marks` and `made_of`.
+        marks: by query, a value that changes if its part may change: content or a hash, never a state number.
+        make: computes the parts of the given queries, some or all.
+        made_of: objects on which every part depends. All parts are computed again if one of these objects was replaced
+            by another object, such as a table that was read again.
+
+    Returns:
+        The part of each query of `marks`, in their order.
+    """
+    kept = project.cached(("by query", key), _Kept, reads=frozenset())
+    known, before = kept.content
+    if len(before) != len(made_of) or any(old is not new for old, new in zip(before, made_of, strict=True)):
+        known = {}
+    wanted = [query for query, mark in marks.items() if query not in known or known[query][0] != mark]
+    made = make(wanted) if wanted else {}
+    parts = {query: (mark, made[query] if query in made else known[query][1]) for query, mark in marks.items()}
+    kept.content = parts, tuple(made_of)
+    return {query: part for query, (_, part) in parts.items()}

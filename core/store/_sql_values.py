@@ -1,12 +1,22 @@
-"""SQL literals in place of parameters. DuckDB would import pandas at its first parameter, and most commands do not need
-pandas."""
+"""SQL literals in place of parameters, Python columns as tables for SQL, and columns of results as arrays.
+
+DuckDB would import pandas at its first parameter, and most commands do not need pandas.
+"""
 
 from __future__ import annotations
 
+import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from duckdb import DuckDBPyConnection as Connection
+    from numpy.typing import NDArray
+
 
 Parameters = list[Any] | dict[str, Any] | None
 
@@ -15,8 +25,6 @@ LONGEST_LIST = 5_000
 
 # A text or a quoted name is one token, so that a parameter sign inside it is ignored.
 _TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
-
-_PATTERN = re.compile(r"([*?\[])")
 
 
 def quoted_text(text: str) -> str:
@@ -31,7 +39,7 @@ def quoted_path(path: Path | str) -> str:
 
 def as_pattern(path: Path) -> Path:
     """Escape a path for SQL functions that take patterns, so that it matches only itself."""
-    return Path(_PATTERN.sub(r"[\1]", str(path)))
+    return Path(glob.escape(str(path)))
 
 
 def quoted_name(name: str) -> str:
@@ -89,3 +97,127 @@ def literal(value: Any) -> str | None:
 def _list(values: Sequence[Any]) -> str | None:
     written = [literal(value) for value in values]
     return None if None in written else f"[{', '.join(map(str, written))}]"
+
+
+def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
+    """Create a temporary table from columns.
+
+    Args:
+        cursor: only its connection sees the table. The table replaces an older table of the same name.
+        name: name of the temporary table.
+        columns: values by column name, all of the same length.
+        types: SQL type by column name, in the order of the columns.
+    """
+    with lent(cursor, "incoming", table_of(columns, types)):
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
+
+
+def stage_rows(cursor: Connection, name: str, rows: Sequence[Sequence[Any]], types: Mapping[str, str]) -> None:
+    """Create a temporary table as `stage` does, from rows with their values in the order of the columns."""
+    stage(cursor, name, {column: [row[at] for row in rows] for at, column in enumerate(types)}, types)
+
+
+def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
+    """Return columns as an Arrow table.
+
+    Args:
+        columns: values by column name, all of the same length.
+        types: SQL type by column name, in the order of the columns.
+    """
+    import pyarrow as pa
+
+    return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
+
+
+def numbered(**columns: NDArray[Any]) -> pa.Table:
+    """Return columns of numbers as an Arrow table with their own types."""
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+@contextmanager
+def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
+    """Make an Arrow table readable for SQL during a block, without a copy.
+
+    Use it for data in many parts: a transaction keeps the data of all its temporary tables, even of
+    replaced tables.
+    """
+    loan = _Loan(table)
+    cursor.register(name, loan)
+    try:
+        yield
+    finally:
+        cursor.unregister(name)
+        # The transaction keeps a registered object until it ends, so the object must release the table now.
+        loan.table = None
+
+
+class _Loan:
+    """A stream of an Arrow table whose reference can be released."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table: pa.Table | None = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return a new stream of the table's batches, as in Arrow's PyCapsule interface."""
+        assert self.table is not None
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class ParquetBuffer:
+    """A file in which rows are buffered while they are read, so that memory does not limit their number.
+
+    Args:
+        file: the new Parquet file.
+        schema: of its tables.
+        use_dictionary: whether texts repeat within a row group.
+    """
+
+    def __init__(self, file: Path, schema: pa.Schema, use_dictionary: bool = False) -> None:
+        import pyarrow.parquet as pq
+
+        self._file = file
+        self._writer = pq.ParquetWriter(file, schema, compression="lz4", use_dictionary=use_dictionary)
+
+    def _write(self) -> None:
+        """Write the waiting rows."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write the remaining rows and finish the file."""
+        self._write()
+        self._writer.close()
+
+    @property
+    def relation(self) -> str:
+        """SQL for the table of rows; valid after `close`."""
+        return f"read_parquet({quoted_path(self._file)})"
+
+
+_ARROW = {
+    "VARCHAR": "string",
+    "INTEGER": "int32",
+    "TINYINT": "int8",
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "FLOAT": "float32",
+    "BOOLEAN": "bool_",
+    "BLOB": "binary",
+}
+
+
+def arrow_type(sql_type: str) -> pa.DataType:
+    """Return the Arrow type for an SQL type, or for a list of it such as `FLOAT[]`."""
+    import pyarrow as pa
+
+    kind = getattr(pa, _ARROW[sql_type.removesuffix("[]")])()
+    return pa.list_(kind) if sql_type.endswith("[]") else kind
+
+
+def array_of(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> NDArray[Any]:
+    """Return a column of numbers without missing values as an array. Its own `to_numpy` would import pandas."""
+    import numpy as np
+    import pyarrow as pa
+
+    return np.from_dlpack(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)

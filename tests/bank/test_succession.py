@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.bank import graders, put_grader, succession
-from exam_workbench.bank._default_graders import Succession
+from exam_workbench.bank._grader_catalogue import Succession
 from exam_workbench.jobs import jobs
 from exam_workbench.records import add_job, count_results, end_job
 from exam_workbench.store import Project

@@ -26,7 +26,7 @@ from exam_workbench.records import (
     put_answer_model,
     put_answer_verdicts,
 )
-from exam_workbench.store import Project, _database as database, _file_holder as file_holder, migrations, open_project
+from exam_workbench.store import Project, _database as database, _engine as engine, migrations, open_project
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Query
 from tests.made.projects import file_of, fill, judge, set_patience
@@ -200,7 +200,7 @@ def test_who_holds_the_project_is_called_by_what_it_is(
 def test_a_process_that_is_gone_is_called_by_its_number() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    found = file_holder.describe(process.pid, "python3")
+    found = engine.describe(process.pid, "python3")
     assert found.name == f"process {process.pid} (python3)"
 
 

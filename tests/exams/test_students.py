@@ -12,8 +12,7 @@ import pytest
 
 from exam_workbench.errors import InputError
 from exam_workbench.exams import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
-from exam_workbench.exams._exam_items import tasks
-from exam_workbench.exams._examinee_answers import sheet
+from exam_workbench.exams._exam_items import sheet, tasks
 from exam_workbench.exams._examinee_setup import PROMPTS, make_student, values, with_worked
 from exam_workbench.exams._item_retrievals import BM25, fuse
 from exam_workbench.formats import Source

@@ -26,10 +26,9 @@ from exam_workbench.exchange._integrity import with_rows
 from exam_workbench.formats import KINDS_OF_FILE, Source
 from exam_workbench.labels import leaderboard
 from exam_workbench.records import (
-    _equal_texts as equal_texts,
-    _passage_buffer as passage_buffer,
-    _pool as pool,
-    _ranking_buffer as ranking_buffer,
+    _collection as collection,
+    _judgments as judgments,
+    _runs as runs,
     _writing_passages as writing_passages,
     boards,
 )
@@ -383,13 +382,12 @@ def test_a_graded_file_that_is_written_part_by_part_is_the_same(
     take(at_once, "graded", GRADED + lines, "g.jsonl")
     for module, size in (
         (graded_import, "ROWS_A_BATCH"),
-        (passage_buffer, "PASSAGES_A_BATCH"),
-        (equal_texts, "COMPARED"),
+        (collection, "PASSAGES_A_BATCH"),
+        (writing_passages, "COMPARED"),
         (writing_passages, "ROWS_A_STATEMENT"),
-        (ranking_buffer, "LINES_A_PART"),
-        (equal_texts, "ROWS_A_PART"),
+        (runs, "LINES_A_PART"),
         (writing_passages, "ROWS_A_PART"),
-        (pool, "ROWS_A_PART"),
+        (judgments, "ROWS_A_PART"),
         (saving, "QUESTIONS_A_PART"),
         (question_buffer, "QUESTIONS_A_PART"),
         (question_buffer, "ROWS_A_PART"),

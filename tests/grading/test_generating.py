@@ -27,8 +27,8 @@ from exam_workbench.bank import (
     save_prompt,
     set_price,
 )
-from exam_workbench.bank._duplicate_questions import normalised
 from exam_workbench.bank._proposals import provenance
+from exam_workbench.bank._wordings import normalised
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.exchange._integrity import faults

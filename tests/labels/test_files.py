@@ -19,7 +19,7 @@ from exam_workbench.labels import (
     leaderboard,
     leaderboard_of_files,
 )
-from exam_workbench.store._engine_memory import engine_config, spill_folder
+from exam_workbench.store._engine import engine_config, spill_folder
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.shell import printed, shell_on

@@ -11,7 +11,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from exam_workbench.store import Cursor, Project, cache
-from exam_workbench.store._acting_person import MEMBERS, READERS, TAKING_PART
+from exam_workbench.store._roles import MEMBERS, READERS, TAKING_PART
 
 SQL = Path(cache.__file__).parent / "sql"
 

@@ -116,7 +116,7 @@ class _Unmarked(database.Database):
 def let_go(folder: Path) -> None:
     """Close all open files of a folder that will not be opened again, because the app closes them only at its end."""
     for one in list(database._open):
-        if not one._closed and folder in one.path.parents:
+        if not one.closed and folder in one.path.parents:
             one._marked = False
             with suppress(duckdb.Error):
                 one._connection.execute("PRAGMA disable_checkpoint_on_shutdown")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import draft_notes
+from exam_workbench.bank import summary_of_changes
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
@@ -91,10 +91,10 @@ def test_discarding_takes_nobody_elses_drafts(banked: Project):
 def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
     a, b, c = bank.questions(banked)
     new = Question("q1/n", "q1", "New?")
-    assert draft_notes.note(banked, []) == ""
+    assert summary_of_changes(banked, []) == ""
     both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]
-    assert draft_notes.note(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
-    assert draft_notes.note(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
+    assert summary_of_changes(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
+    assert summary_of_changes(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
         "1 retired, 1 changed in detail in 2 queries"
     )
 
@@ -102,5 +102,5 @@ def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
 def test_a_long_query_is_shortened_in_a_note(banked: Project):
     with banked.transaction() as cursor:
         cursor.execute("UPDATE queries SET text = repeat('word ', 40) WHERE query_id = 'q1'")
-    said = draft_notes.note(banked, [(A, replace(A, weight=2.0))])
+    said = summary_of_changes(banked, [(A, replace(A, weight=2.0))])
     assert said.endswith(" word…") and len(said) < 90

@@ -23,7 +23,7 @@ import exam_workbench
 from exam_workbench import cli, server
 from exam_workbench.operations import every_operation, opening
 from exam_workbench.store import find_door, open_project
-from exam_workbench.store._engine_memory import CONFIG
+from exam_workbench.store._engine import CONFIG
 
 # Sums of floating-point numbers depend on how the threads divide the rows.
 CONFIG["threads"] = 1

@@ -19,7 +19,7 @@ from exam_workbench.records import activity
 from exam_workbench.store import (
     Project,
     Schedule,
-    _backup_schedule as backup_schedule,
+    _backups as backup_schedule,
     backup,
     backups,
     backups as listed,

@@ -93,7 +93,7 @@ def test_a_view_is_read_again_after_a_commit_to_a_table_behind_it(project: Proje
 
 def test_a_result_with_hidden_rows_is_kept_for_each_person(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     person: list[str | None] = [None]
-    monkeypatch.setattr(Project, "_blinded", lambda self: person[0])
+    monkeypatch.setattr(Project, "limited_to", lambda self: person[0])
 
     def read(reads: frozenset[str]) -> str | None:
         return project.cached(("for", reads), lambda: person[0], reads)

@@ -28,8 +28,8 @@ from exam_workbench import bank
 from exam_workbench.bank import drafts, put_draft, put_grader
 from exam_workbench.exchange import check, export_project, import_project
 from exam_workbench.records import add_job
-from exam_workbench.store import Project, _checkpoints as checkpoints, open_project
-from exam_workbench.store._checkpoints import has_log
+from exam_workbench.store import Project, _database, open_project
+from exam_workbench.store._database import has_log
 from exam_workbench.types import Question
 from tests.made.browser import Server
 from tests.made.projects import SPEC, fill, new_project
@@ -66,7 +66,7 @@ def copied(project: Project, with_log: bool = False) -> Path:
     copy = project.path.with_name("copy.duckdb")
     shutil.copy(project.path, copy)
     if with_log:
-        shutil.copy(checkpoints.log_of(project.path), checkpoints.log_of(copy))
+        shutil.copy(_database.log_of(project.path), _database.log_of(copy))
     return copy
 
 
@@ -107,7 +107,7 @@ def test_a_copy_whose_file_and_log_are_of_two_moments_says_so_and_a_check_finds_
     """The engine reads such a log without a word: what was saved between the two moments is missing, or there twice."""
     bank.save(project, [Question("q1/a", "q1", "First?")], "", "ann")
     copy = project.path.with_name("copy.duckdb")
-    pairs = [(project.path, copy), (checkpoints.log_of(project.path), checkpoints.log_of(copy))]
+    pairs = [(project.path, copy), (_database.log_of(project.path), _database.log_of(copy))]
     if log_first:
         pairs.reverse()
     shutil.copy(*pairs[0])
@@ -140,7 +140,7 @@ def test_a_project_that_is_open_twice_in_one_process_was_not_left_open(project: 
 def test_what_was_saved_is_in_the_file_itself_once_nobody_writes(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "IDLE", 0.05)
+    monkeypatch.setattr(_database, "IDLE", 0.05)
     project.checkpoint_when_idle()
     for words in ("New?", "Newer?"):
         reword(project, words)
@@ -154,7 +154,7 @@ def test_while_changes_keep_coming_the_log_waits_but_not_for_ever(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marked: list[Path] = []
-    mark = checkpoints.mark
+    mark = _database.mark
 
     def counted(connection: Any, path: Path) -> None:
         # A project that an earlier test left open may be written out meanwhile.
@@ -162,9 +162,9 @@ def test_while_changes_keep_coming_the_log_waits_but_not_for_ever(
             marked.append(path)
         mark(connection, path)
 
-    monkeypatch.setattr(checkpoints, "mark", counted)
-    monkeypatch.setattr(checkpoints, "IDLE", 30.0)
-    monkeypatch.setattr(checkpoints, "LONGEST", 0.5)
+    monkeypatch.setattr(_database, "mark", counted)
+    monkeypatch.setattr(_database, "IDLE", 30.0)
+    monkeypatch.setattr(_database, "LONGEST", 0.5)
     project.checkpoint_when_idle()
     reword(project, "Begun?")
     assert len(marked) == 1, "the mark before the first change, and nothing since"
@@ -217,7 +217,7 @@ def test_an_export_says_nothing_of_whether_the_project_is_closed(project: Projec
     reword(project, "New?")
     export_project(project, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
-    assert again.value("SELECT count(*) FROM settings WHERE name = $1", [checkpoints.MARK]) == 0
+    assert again.value("SELECT count(*) FROM settings WHERE name = $1", [_database.MARK]) == 0
     again.close()
     project.close()
 

@@ -15,7 +15,7 @@ from exam_workbench import cli
 from exam_workbench.errors import InputError, ProjectError
 from exam_workbench.exchange import check
 from exam_workbench.records import peek_members
-from exam_workbench.store import Project, _schema as schema, connected, create, migrations, open_project, restore
+from exam_workbench.store import Project, connected, create, migrations, open_project, restore
 from exam_workbench.store._backups import verify
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
@@ -118,15 +118,15 @@ def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
         # When a file is opened again, the engine writes some definitions in other words.
         with connected(path, read_only=True) as connection:
             assert len(migrations.applied(connection)) == number
-            assert schema.digest_of(schema.read_objects(connection)) in schema.DIGESTS.read_text()
+            assert migrations.digest_of(migrations.read_objects(connection)) in migrations.DIGESTS.read_text()
 
 
 def test_the_digests_are_those_of_the_migrations() -> None:
-    assert schema.DIGESTS.read_text() == schema.make_digests(), "run python -m exam_workbench.store._schema"
+    assert migrations.DIGESTS.read_text() == migrations.make_digests(), "run python -m exam_workbench.store.migrations"
 
 
 def test_without_a_digest_the_schema_is_compared_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "_known_digests", frozenset)
+    monkeypatch.setattr(migrations, "_known_digests", frozenset)
     path = tmp_path / "made.duckdb"
     file_of(fill_most).write(path)
     open_project(path, read_only=True).close()
@@ -222,7 +222,7 @@ def test_only_three_functions_open_a_database() -> None:
         if any(ast.unparse(call) in ("duckdb.connect", "duckdb.default_connection") for call in calls):
             found.add(file.name)
     # The project's file; a schema for comparison; tables of one's own shards, beside any project.
-    assert found == {"_database.py", "_schema.py", "_engine_memory.py"}
+    assert found == {"_database.py", "migrations.py", "_engine.py"}
 
 
 def test_a_project_of_the_first_release_is_upgraded_with_all_that_it_holds(

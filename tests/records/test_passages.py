@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exam_workbench.records import PassageFiles, _equal_texts as equal_texts, add_kept_passages, add_passages
+from exam_workbench.records import PassageFiles, _writing_passages as writing_passages, add_kept_passages, add_passages
 from exam_workbench.store import Project
 from exam_workbench.text import all_clean, clean_text
 from exam_workbench.types import Passage
@@ -17,12 +17,12 @@ def stored(project: Project) -> dict[str, str]:
     return dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
 
 
-@pytest.mark.parametrize("number", [equal_texts.HASH, "length({}.text)"])
+@pytest.mark.parametrize("number", [writing_passages.HASH, "length({}.text)"])
 def test_each_text_is_kept_once_whatever_texts_have_one_number(
     project: Project, monkeypatch: pytest.MonkeyPatch, number: str
 ) -> None:
-    monkeypatch.setattr(equal_texts, "HASH", number)
-    monkeypatch.setattr(equal_texts, "COMPARED", 2)
+    monkeypatch.setattr(writing_passages, "HASH", number)
+    monkeypatch.setattr(writing_passages, "COMPARED", 2)
     files = PassageFiles(project.working_folder)
     files.take(Passage(*one) for one in TEXTS.items())
     files.take([Passage("g", ""), Passage("a", "one"), Passage("b", "")])

@@ -16,7 +16,7 @@ from exam_workbench.exchange import Group, Imported, Options, import_files, impo
 from exam_workbench.formats import Source, detect, read_responses
 from exam_workbench.labels import leaderboard
 from exam_workbench.records import (
-    _queries as collection,
+    _collection as collection,
     add_passages,
     count_words,
     rankings,

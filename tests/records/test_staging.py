@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from exam_workbench.store import Project, _engine_memory as engine_memory, lent, let_go
+from exam_workbench.store import Project, _engine as engine, lent, let_go
 
 
 def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
@@ -28,7 +28,7 @@ def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
 def test_memory_is_let_go_of_and_the_transaction_and_its_limit_stay(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_memory, "HELD", 1 << 20)
+    monkeypatch.setattr(engine, "HELD", 1 << 20)
     used = "SELECT sum(memory_usage_bytes) FROM duckdb_memory() WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
     limit = "SELECT current_setting('memory_limit')"
     with project.transaction() as cursor:

@@ -13,7 +13,7 @@ import pytest
 from exam_workbench.bank import _questions, save
 from exam_workbench.exchange import check, exporting, graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.records import _sealed_questions
+from exam_workbench.records import _visible
 from exam_workbench.store import Project, _opening as projects, create, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import fill
@@ -53,7 +53,7 @@ def test_the_second_of_two_upgrades_leaves_the_copy_of_the_first(
 def run_older_program(old_program: pytest.MonkeyPatch, migration: int) -> None:
     """Act like the program before a migration, which knew no sealed questions."""
     old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:migration])
-    for module in (_sealed_questions, _questions, exporting):
+    for module in (_visible, _questions, exporting):
         old_program.setattr(module, "sealed_questions", lambda project: frozenset())
 
 

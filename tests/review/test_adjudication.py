@@ -19,6 +19,7 @@ from exam_workbench.records import (
     assign_double,
     claim_double,
     decline_double,
+    due_of,
     dues,
     judging,
     judgment_history,
@@ -266,7 +267,7 @@ def test_what_is_due_comes_first_and_what_was_due_is_late(project: Project) -> N
     today = date(2026, 5, 4)
     set_due(project, ["q2"], date(2026, 5, 3), "olga")
     set_due(project, ["q1"], date(2026, 5, 9), "olga", "cat")
-    assert dues(project).of("q1", "ann") is None
+    assert due_of(dues(project), "q1", "ann") is None
     listed = my_work(project, "cat", None, None)
     assert [(one.query_id, one.late(today)) for one in listed] == [("q2", True), ("q1", False)]
     of_cat = next(one for one in shares(project, today) if one.member.name == "cat")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.store import open_project
-from exam_workbench.store._door_file import door_file
+from exam_workbench.store._opening import door_file
 from tests.cli.test_reading_together import fill_all
 from tests.made.browser import ROOT, free_port
 from tests.made.cascades import fill_planned

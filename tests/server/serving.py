@@ -14,7 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from exam_workbench.server import hold, let_go, open_doors, routes, send_at_once
-from exam_workbench.store._engine_memory import CONFIG
+from exam_workbench.store._engine import CONFIG
 
 CONFIG["threads"] = 1
 

@@ -23,7 +23,7 @@ from exam_workbench.exchange import publications
 from exam_workbench.operations import every_operation, opening
 from exam_workbench.server import _operation_runs as operation_runs
 from exam_workbench.store import find_door, make_door, open_project
-from exam_workbench.store._door_file import door_file
+from exam_workbench.store._opening import door_file
 from tests.cli.test_reading_together import ARGUMENTS, held as held_elsewhere
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.projects import set_patience

@@ -284,9 +284,9 @@ def _why(
 def _done(before: types.Question | None, after: types.Question) -> list[str]:
     """Return the changes of a question, with both weights if they differ."""
     if before is None or before.weight == after.weight:
-        return bank.done(before, after)
+        return bank.kinds_of_change(before, after)
     weights = f"weight {before.weight:g} → {after.weight:g}"
-    return [weights if one == "reweighted" else one for one in bank.done(before, after)]
+    return [weights if one == "reweighted" else one for one in bank.kinds_of_change(before, after)]
 
 
 @st.dialog("Labels that flip", width="large")

@@ -105,7 +105,9 @@ def _row(
         "answer_key": question.answer_key,
         "note": question.note,
         "isNew": saved is None,
-        "done": ", ".join("new" if saved is None else one for one in bank.done(saved, question)) if changed else "",
+        "done": ", ".join("new" if saved is None else one for one in bank.kinds_of_change(saved, question))
+        if changed
+        else "",
         "lost": saved is not None and saved.text is None,
         "start": question.answer_key if saved is None else None,
         "figures": figures and _figures(figures),

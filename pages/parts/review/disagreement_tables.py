@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench import bank, labels, measures, review, text
-from exam_workbench.records import _held_out as held_out, sources
+from exam_workbench import bank, labels, measures, records, review, text
+from exam_workbench.records import sources
 from exam_workbench.store import Project
 from pages.parts.review import disagreements_address
 from pages.parts.shared import address, presses, ui
@@ -162,7 +162,7 @@ def missing(found: review.Agreement) -> str:
 
 def hold_out(project: Project) -> None:
     """Draw the share of the judgments that are held out; organizers can change it."""
-    found = held_out.hold_out(project)
+    found = records.hold_out(project)
     if not project.allows("organize"):
         return
     with st.popover(
@@ -182,7 +182,7 @@ def hold_out(project: Project) -> None:
             key="hold out share",
         )
         seed = st.number_input("Seed (empty: random)", 0, None, found.seed if found else None, 1, key="hold out seed")
-        act = partial(held_out.set_hold_out, seed=seed)
+        act = partial(records.set_hold_out, seed=seed)
         presses.doing("Save", act, project, share / 100, key="save hold out", type="primary")
 
 

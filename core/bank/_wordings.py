@@ -1,17 +1,47 @@
-"""Detection of proposals and questions with the same wording as another question, or nearly the same."""
+"""Comparison of wordings: word differences, and questions that repeat another question exactly or nearly."""
 
 from __future__ import annotations
 
+import difflib
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..grouping import grouped
 from ..store import Project
 from ..types import Question
 from ._drafts import drafted_bank
 from ._proposals import STATES, Proposal, proposals
 from ._questions import readable
+
+LIKE = 0.4
+"""Minimum share of the longer wording that both wordings have in common. Below it, a mixed display is unreadable."""
+
+Segment = tuple[Literal["same", "added", "removed"], str]
+
+
+def word_difference(before: str, after: str) -> list[Segment]:
+    """Return the words that were removed, added or kept, in reading order.
+
+    The removed and kept parts, joined, are `before`. Wordings with less than `LIKE` in common are not divided.
+    """
+    old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
+    found: list[Segment] = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found.append(("same", "".join(old[i:j])))
+            continue
+        if i < j:
+            found.append(("removed", "".join(old[i:j])))
+        if k < m:
+            found.append(("added", "".join(new[k:m])))
+    kept = sum(len(text) for tag, text in found if tag == "same")
+    if before and after and kept < LIKE * max(len(before), len(after)):
+        return [("removed", before), ("added", after)]
+    return found
+
 
 NEAR = 0.85
 """Cosine of two questions' embeddings from which the questions are near-duplicates."""
@@ -84,18 +114,15 @@ def marks(
         else:
             known = questions
         wording = normalised(proposal.text)
-        same = next((one for one in _for(proposal, known) if normalised(one.text) == wording), None)
+        # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
+        earlier = (one for one in known if one.before < proposal.key)
+        same = next((one for one in earlier if normalised(one.text) == wording), None)
         if same is not None:
             found[proposal.key] = Repeat("same", same.of, same.text)
     if near:
         rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in found]
         found |= _like(rest, questions, threshold)
     return found
-
-
-def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
-    # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
-    return (one for one in known if one.before < proposal.key)
 
 
 def _questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
@@ -145,10 +172,8 @@ def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
 
     Questions with the same words but other choices, or another subtopic, are not repetitions.
     """
-    alike: dict[object, list[Question]] = {}
-    for question in questions:
-        if question.active and (wording := normalised(question.text or "")):
-            alike.setdefault((wording, question.choices), []).append(question)
+    worded = [(normalised(question.text or ""), question) for question in questions if question.active]
+    alike = grouped(((wording, question.choices), question) for wording, question in worded if wording)
     found = {}
     for same in alike.values():
         for question in same:

@@ -1,14 +1,127 @@
-"""Snapshots ("freezes") of live targets: finished ones, which became runs, and the responses of unfinished ones."""
+"""Origins of runs, graders and texts: model families, data sets, objects of other tools, and live targets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Literal
 
 from ..errors import unknown_name
-from ..store import Cursor, Project, as_name, log
-from ._queries import check_new
+from ..store import Cursor, Project, as_name, log, put_setting, setting, stage_rows
+from ..types import KeptObject
+from ._collection import check_new
+from ._runs import check_runs
+
+Part = Literal["run", "grader", "questions"]
+PARTS: tuple[Part, ...] = ("run", "grader", "questions")
+"""Parts of an evaluation that a model can make. A run is identified by its name, and a grader by its fingerprint. The
+questions have no name."""
+
+STATE_FAMILIES = "state families"
+
+
+def state_families(project: Project, part: Part, name: str, families: Sequence[str], author: str) -> None:
+    """State the model families that made a part; this replaces the earlier statement.
+
+    Args:
+        name: name of the run, or fingerprint of the grader; empty for the questions.
+        families: names such as "gpt" or "llama"; an empty list states that people made the part without a model.
+
+    Raises:
+        InputError: unknown run or grader.
+    """
+    if part == "run":
+        check_runs(project, [name])
+    elif part == "grader" and not project.value("SELECT count(*) FROM graders WHERE fingerprint = ?", [name]):
+        raise unknown_name("unknown-grader", "grader fingerprint", name, (), "See exam graders list --json.")
+    named = list(dict.fromkeys(family for one in families if (family := as_name(one).lower())))
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
+            [part, name, named, as_name(author)],
+        )
+        log(cursor, author, STATE_FAMILIES, part=part, name=name, families=named)
+
+
+def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
+    """Return the latest stated families of all parts of a kind, by name; parts without a statement are absent."""
+    return {
+        name: tuple(families)
+        for name, families in project.rows(
+            "SELECT name, arg_max(families, family_key) FROM model_families WHERE part = ? GROUP BY name ORDER BY name",
+            [part],
+        )
+    }
+
+
+def keep_objects(cursor: Cursor, objects: Iterable[KeptObject]) -> None:
+    """Keep objects of known queries; each replaces the object of the same form, query and name."""
+    rows = {
+        (kept.form, kept.query_id, kept.name): (kept.form, kept.query_id, kept.name, json.dumps(kept.content))
+        for kept in objects
+    }
+    types = dict.fromkeys(("form", "query_id", "name", "content"), "VARCHAR")
+    stage_rows(cursor, "new_objects", list(rows.values()), types)
+    cursor.execute(
+        "DELETE FROM kept_objects WHERE (form, query_key, name) IN"
+        " (SELECT (form, query_key, name) FROM new_objects JOIN queries USING (query_id))"
+    )
+    cursor.execute(
+        "INSERT INTO kept_objects SELECT form, query_key, name, content FROM new_objects JOIN queries USING (query_id)"
+    )
+
+
+def kept_objects(cursor: Cursor, form: str) -> list[KeptObject]:
+    """Return the objects of a form, by query."""
+    return [
+        KeptObject(form, query_id, name, json.loads(content))
+        for query_id, name, content in cursor.execute(
+            "SELECT query_id, name, content FROM kept_objects JOIN queries USING (query_key)"
+            " WHERE form = $form ORDER BY query_key, kept_objects.rowid",
+            {"form": form},
+        ).fetchall()
+    ]
+
+
+SETTING_OF_TERMS = "data sets"
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of a data set.
+
+    Args:
+        data_set: its id in ir_datasets.
+        terms: as its publisher states them; empty if ir_datasets has no terms for it.
+        address: URL of its page.
+    """
+
+    data_set: str
+    terms: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.data_set}: {self.terms or 'no terms are known to ir_datasets'} ({self.address})"
+
+
+def read_terms(written: str) -> list[Terms]:
+    """Read the terms of each data set from the value of the setting."""
+    return [Terms(**one) for one in json.loads(written)]
+
+
+def terms_of(project: Project) -> list[Terms]:
+    """Return the terms of each data set from which the project has texts."""
+    return read_terms(setting(project, SETTING_OF_TERMS) or "[]")
+
+
+def keep_terms(cursor: Cursor, terms: Terms) -> None:
+    """Store the terms of a data set; they replace earlier ones."""
+    found = cursor.execute("SELECT value FROM settings WHERE name = ?", [SETTING_OF_TERMS]).fetchall()
+    others = [one for one in read_terms(found[0][0] if found else "[]") if one.data_set != terms.data_set]
+    written = json.dumps([asdict(one) for one in (*others, terms)], ensure_ascii=False)
+    put_setting(cursor, SETTING_OF_TERMS, written)
 
 
 @dataclass(frozen=True)
