@@ -13,7 +13,6 @@ from ._answer_files import (
     read_answer_verdicts as read_answer_verdicts,
     read_answers as read_answers,
 )
-from ._answer_matrix import SatElsewhere as SatElsewhere, read_matrix as read_matrix, write_matrix as write_matrix
 from ._audit_sheet import (
     SHEET_FORMS as SHEET_FORMS,
     SheetForm as SheetForm,
@@ -30,7 +29,15 @@ from ._batch_calls import (
     read_replies as read_replies,
     write_calls as write_calls,
 )
-from ._examinee_factors import Factors as Factors, factors_in_name as factors_in_name, read_factors as read_factors
+from ._examinee_files import (
+    Factors as Factors,
+    SatElsewhere as SatElsewhere,
+    factors_in_name as factors_in_name,
+    read_factors as read_factors,
+    read_matrix as read_matrix,
+    read_samples as read_samples,
+    write_matrix as write_matrix,
+)
 from ._file_kinds import (
     KINDS_OF_FILE as KINDS_OF_FILE,
     detect as detect,
@@ -46,7 +53,6 @@ from ._leaderboard_files import (
     write_board_latex as write_board_latex,
     write_board_tsv as write_board_tsv,
 )
-from ._lm_eval import read_samples as read_samples
 from ._nugget_bank_writing import write_nugget_banks as write_nugget_banks
 from ._nugget_banks import ANY_ANSWER as ANY_ANSWER, FORMS as FORMS, text_hash as text_hash
 from ._nugget_grade_files import (

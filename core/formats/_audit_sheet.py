@@ -10,8 +10,8 @@ from typing import Any, Literal
 from ..errors import Report
 from ..tables import disarmed
 from ..text import one_line, quoted
-from ._answer_matrix import table_lines
 from ._columns import INTEGER
+from ._examinee_files import table_lines
 from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
 from .trec_qrels import COLUMNS, LARGEST
 

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from ..types import GradeBlocks, GradeColumns, GradedQuery, Kind, Query, Question
-from . import _grade_details as grade_details
-from ._graded_form import DIRECT, OURS, answered, described
+from ._graded_form import DIRECT, OURS, answered, described, write_detail, write_details
 from .query_files import query_row
 from .question_bank_files import question_row
 
@@ -239,7 +238,7 @@ def _exam_entry(written: _Written, rows: Rows, prompt_type: str | None) -> tuple
         read = answered(of[True], of[False], dict(given))[0] == ids
     ours: dict[str, Any] = {} if read else {"asked": ids}
     if columns.details:
-        ours |= grade_details.write_columns([columns.details.get(row) for row in rows])
+        ours |= write_details([columns.details.get(row) for row in rows])
     if ours:
         parts.append(b',"' + OURS.encode() + b'":' + orjson.dumps(ours))
     parts.append(b"}")
@@ -268,7 +267,7 @@ def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
     if answer is not None:
         entry["answer"] = answer
     known: dict[str, Any] = {"failed": True} if rating is None and scaled else {}
-    known |= grade_details.write_one(columns.details.get(row))
+    known |= write_detail(columns.details.get(row))
     if known:
         entry[OURS] = known
     return entry

@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
+import numpy as np
 import orjson
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -24,7 +25,6 @@ from isal.igzip_lib import IsalError
 from ..errors import UNENDED, InputError, Report
 from ..limits import exceeded, limit
 from ..text import LONGEST_ID, fault_of_id, quoted
-from . import _json_shape as json_shape
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
@@ -362,13 +362,54 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
     if any_depth and len(raw) <= most:
         # Every value takes at least one character, so this line cannot exceed the limit.
         return
-    values, levels = json_shape.bounds(raw)
+    values, levels = _bounds(raw)
     if values <= most and (any_depth or levels <= deepest):
         return
-    values, levels = json_shape.shape(raw)
+    values, levels = _shape(raw)
     check_limit(values, "the JSON has more than", "VALUES")
     if not any_depth:
         check_limit(levels, "the JSON is nested deeper than", "DEPTH")
+
+
+_BLOCK = 1 << 22
+"""Characters counted per step."""
+_SIGNS = b'"[]{},'
+_REST = bytes(set(range(256)) - set(_SIGNS))
+
+
+def _bounds(text: bytes) -> tuple[int, int]:
+    """Return upper bounds of the numbers of values and of levels, found by counting three characters."""
+    levels = text.count(b"[") + text.count(b"{")
+    return levels + text.count(b",") + 1, levels
+
+
+def _shape(text: bytes) -> tuple[int, int]:
+    """Return the number of values and the greatest depth of a JSON text.
+
+    Args:
+        text: JSON; the result for any other text is meaningless.
+
+    Returns:
+        The number of values: lists, objects, and all their members; an empty list counts as one more. And the levels
+        of nested lists and objects.
+    """
+    signs = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _REST)
+    values, deepest, depth, inside = 1, 0, 0, 0
+    for begin in range(0, len(signs), _BLOCK):
+        block = np.frombuffer(signs, np.uint8, min(_BLOCK, len(signs) - begin), begin)
+        quotes = block == ord('"')
+        # A character is inside a string if the number of quotes before it is odd.
+        within = (np.cumsum(quotes, dtype=np.int32) + inside) & 1
+        inside = int(within[-1])
+        outside = block[(within == 0) & ~quotes]
+        opens = (outside == ord("[")) | (outside == ord("{"))
+        commas = outside == ord(",")
+        values += int(opens.sum()) + int(commas.sum())
+        levels = np.cumsum(opens.astype(np.int8) - (~opens & ~commas), dtype=np.int32)
+        if len(levels):
+            deepest = max(deepest, depth + int(levels.max()))
+            depth += int(levels[-1])
+    return values, deepest
 
 
 def check_cells(line: str, delimiter: str) -> None:

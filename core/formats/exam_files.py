@@ -12,7 +12,6 @@ from typing import Any, TextIO
 
 from ..errors import Report
 from ..text import clean_text, without_marks
-from ._examinee_factors import not_retrieved
 from ._file_kind import FileKind
 from ._source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json, refusing, value_of
 
@@ -50,6 +49,16 @@ def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
     """
     content = "\x1f".join((question, *sorted(choices)))
     return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
+
+
+_NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbook": "oracle", "oracle": "oracle"}
+"""Levels of `retrieval` without a retriever, in lower case. In Guinet et al. an open book is the item's passage."""
+
+
+def not_retrieved(name: str) -> str | None:
+    """Return the usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other
+    retrieval."""
+    return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
 
 
 def is_exam(text: str) -> bool:

@@ -2,28 +2,124 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import Any
 
+import numpy as np
+import orjson
+
 from ..errors import Report
-from ..types import GradedQuery, Judgment, Passage, Query
+from ..types import (
+    GradeBlocks,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Kind,
+    Passage,
+    Query,
+    Question,
+    Ranked,
+    RankedColumns,
+)
+from . import _graded_form as graded_form
 from ._file_kind import FileKind
-from ._graded_line import FAULTS, Grader, Line, refused_of, topic_of
-from ._graded_rankings import rankings_of
-from ._graded_ratings import take_direct_grade, take_exam_grades
+from ._graded_form import NOTHING, OURS, described, read_detail, read_details
 from ._graded_writing import write_graded as write_graded
 from ._nugget_grade_files import is_nugget_grade
-from ._source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
-from ._usual_graded_line import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of, plain
+from ._source import Limits, Refused, Source, check_limit, check_shape, good_id, open_byte_lines, parse_json
+from ._usual_graded_line import (
+    Entry,
+    ExamGrades,
+    ParagraphData,
+    PassageOfLine,
+    paragraph_data,
+    parse_usual,
+    passage_of,
+    plain,
+)
 from .query_files import query_of
 from .question_bank_files import question_of
 from .trec_qrels import LARGEST
 
 PASSAGE_KEYS = {*PassageOfLine.__struct_fields__}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
+
+
+Given = list[tuple[str, Sequence[Any]]]
+"""Ids of passages with their rankings as in the file, in any form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """A grader that the file names, with its allowed ratings."""
+
+    spec: GraderSpec
+    fingerprint: str
+    allowed: frozenset[int | None]
+
+
+@dataclass(slots=True)
+class Line:
+    """The data gathered from one line of the file.
+
+    Args:
+        asked: the questions of the previous passage.
+        itself: the question of direct graders: the query, by its id.
+    """
+
+    query_id: str
+    graders: dict[Any, Grader]
+    remark: Callable[[str, str], None]
+    title: str = ""
+    query: Query | None = None
+    passages: dict[str, Passage] = field(default_factory=dict)
+    judgments: dict[tuple[str, str], Judgment] = field(default_factory=dict)
+    ranked: Given = field(default_factory=list)
+    rankings: dict[str, dict[tuple[str, str], Ranked]] = field(default_factory=dict)
+    questions: dict[str, Question] = field(default_factory=dict)
+    banked: list[Question] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    itself: list[str] = field(default_factory=list)
+    exam: dict[str, GradeBlocks] = field(default_factory=dict)
+    direct: dict[str, GradeBlocks] = field(default_factory=dict)
+
+
+FAULTS = (Refused, KeyError, TypeError, AttributeError, ValueError)
+"""Exceptions that reading raises if a passage does not follow the interchange form."""
+
+
+def refused_of(passage_id: str, fault: Exception) -> Refused:
+    """Return why a line is refused, given one of `FAULTS` that a passage raised."""
+    code, reason = "not-in-form", f"not in the interchange format ({fault})"
+    if isinstance(fault, Refused):
+        code, reason = fault.code, str(fault)
+    elif isinstance(fault, KeyError):
+        code, reason = "value-missing", f"{fault.args[0]} is missing"
+    return Refused(code, f"passage {passage_id}: {reason}")
+
+
+def topic_of(named: object, state: Line) -> str:
+    """Return the query of a judgment or ranking: the line's query, or a facet of it, `query/facet`.
+
+    Args:
+        named: the query that the judgment or ranking names.
+
+    Raises:
+        Refused: the facet's id is invalid.
+    """
+    if isinstance(named, str) and named.startswith(f"{state.query_id}/"):
+        return good_id(named, "query")
+    if named not in (None, state.query_id):
+        state.remark(
+            "foreign-facet",
+            "a judgment or ranking names a query that is not a facet of this line; it counts for the query of the line",
+        )
+    return state.query_id
 
 
 def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
@@ -159,6 +255,234 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
         if "query" in ours:
             state.query = query_of({**ours["query"], "query_id": state.query_id})
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
+
+
+RATING_TYPES = {int, type(None)}
+ANSWER_TYPES = {str, type(None)}
+
+
+def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Grader:
+    model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
+    prompt_type = entry.get("prompt_type")
+    kept = orjson.dumps([options, info])
+    key = (model, kept, prompt_type, rated, direct)
+    known = state.graders.get(key)
+    if known is None:
+        check_shape(kept)
+        check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
+        if info and OURS in info:
+            spec = _restored(info[OURS])
+        else:
+            spec = described(model, options, info, prompt_type, rated, direct)
+        known = Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
+        state.graders[key] = known
+    return known
+
+
+def _restored(row: dict[str, Any]) -> GraderSpec:
+    spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
+    if not spec.in_form:
+        raise Refused("invalid-grader", f"the grader in {OURS} is invalid")
+    return spec
+
+
+def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
+    """Read an entry of `exam_grades`: one grader's grades of a passage.
+
+    Args:
+        given: the entry as in the file.
+        state: receives the grades.
+
+    Raises:
+        Exception: one of `FAULTS`, if the entry does not follow the interchange form.
+    """
+    entry: dict[str, Any] = given.whole() if isinstance(given, ExamGrades) else given
+    info = entry.get("prompt_info") or {}
+    self_ratings = entry.get("self_ratings")
+    rated = info.get("is_self_rated")
+    if rated is None:
+        rated = self_ratings is not None
+    grader = _grader(entry, bool(rated), False, state)
+    answered = dict(entry.get("answers") or ())
+    ours = entry.get(OURS) or {}
+    asked = ours.get("asked")
+    if rated:
+        if self_ratings is None:
+            raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
+        ids, ratings = graded_form.rated(self_ratings, entry)
+    else:
+        ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
+    if asked is not None:
+        known = dict(zip(ids, ratings, strict=True))
+        ids, ratings = asked, [known.get(question_id) for question_id in asked]
+    if not ids:
+        return
+    if not grader.allowed.issuperset(ratings) or not RATING_TYPES.issuperset(map(type, ratings)):
+        _refuse_rating(ids, ratings, grader)
+    answers = [answered.get(question_id) for question_id in ids] if answered else None
+    if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
+        raise Refused("not-a-text", "an answer is not a text")
+    ids = _as_asked_before(ids, entry.get("prompt_type"), state)
+    grades = _grades_of(grader, state.exam)
+    if ours:
+        details = read_details(ours, len(ids))
+        grades.details.update((grades.size + position, detail) for position, detail in details)
+    grades.add(passage_id, ids, ratings, answers)
+
+
+def _grades_of(grader: Grader, given: dict[str, GradeBlocks]) -> GradeBlocks:
+    grades = given.get(grader.fingerprint)
+    if grades is None:
+        grades = given[grader.fingerprint] = GradeBlocks(grader.spec)
+    return grades
+
+
+def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
+    """Return a passage's question ids, as the previous passage's list object if they are the same."""
+    if ids == state.asked:
+        # Most passages have the same questions, and a list is found faster by identity than by equality.
+        return state.asked
+    _name_questions(ids, prompt_type, state)
+    state.asked = ids
+    return ids
+
+
+def _name_questions(ids: list[str], prompt_type: Any, state: Line) -> None:
+    kind: Kind = "nugget" if prompt_type == "nugget" else "question"
+    for question_id in ids:
+        if question_id not in state.questions:
+            if not isinstance(question_id, str):
+                raise Refused("not-a-text", "a question id is not a text")
+            good_id(question_id, "question")
+            state.questions[question_id] = Question(question_id, state.query_id, None, kind)
+
+
+def _refuse_rating(ids: list[str], ratings: Iterable[Any], grader: Grader) -> None:
+    top = grader.spec.max_rating
+    for question_id, rating in zip(ids, ratings, strict=True):
+        if type(rating) not in RATING_TYPES or rating not in grader.allowed:
+            raise Refused(
+                "rating-out-of-range", f"the rating {rating!r} for {question_id} is not an integer from 0 to {top}"
+            )
+
+
+def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> None:
+    """Read an entry of `grades`: a direct grader's grade of a passage.
+
+    Args:
+        entry: as in the file.
+        state: receives the grade.
+
+    Raises:
+        Exception: one of `FAULTS`, if the entry does not follow the interchange form.
+    """
+    rating = entry.get("self_ratings")
+    rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None
+    ours = entry.get(OURS) or {}
+    failed = bool(ours.get("failed"))
+    grader = _grader(entry, rated or failed, True, state)
+    if not rated and not failed and entry.get("correctAnswered") is not None:
+        rating = int(bool(entry["correctAnswered"]))
+    if type(rating) not in RATING_TYPES or rating not in grader.allowed:
+        _refuse_rating([state.query_id], [rating], grader)
+    answer = entry.get("answer")
+    if type(answer) not in ANSWER_TYPES:
+        raise Refused("not-a-text", "an answer is not a text")
+    grades = _grades_of(grader, state.direct)
+    if (detail := read_detail(ours)) != NOTHING:
+        grades.details[grades.size] = detail
+    grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])
+
+
+_RANK = attrgetter("rank")
+_OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))
+_OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
+
+
+def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
+    """Return the rankings by run, once all passages of the line are known.
+
+    Raises:
+        Refused: an entry cannot be used; the message names the passage.
+    """
+    if not state.ranked:
+        return {}
+    columns = _ranked_columns(state.query_id, state.ranked)
+    if columns is not None:
+        return columns
+    for passage_id, entries in state.ranked:
+        try:
+            for entry in entries:
+                _ranking(entry, (state.query_id, passage_id), state)
+        except FAULTS as fault:
+            raise refused_of(passage_id, fault) from fault
+    return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
+
+
+def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
+    """Return the rankings of a line; None if any entry is wrong, unusual or repeated and needs a separate look.
+
+    Args:
+        query_id: the line's query; rankings of its facets are unusual.
+    """
+    try:
+        entries: list[Any] = [entry for _, of in given for entry in of]
+        method, rank_of, score_of, query = _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
+        names, ranks, scores = (list(map(of, entries)) for of in (method, rank_of, score_of))
+        # Types are compared exactly, because a bool would pass for an integer.
+        usual = {int}.issuperset(map(type, ranks)) and {int, float}.issuperset(map(type, scores))
+        runs = {good_id(name, "run"): place for place, name in enumerate(dict.fromkeys(names))}
+        run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
+        rank, score = np.array(ranks, np.int64), np.array(scores, np.float64)
+        queries = set(map(query, entries))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        # A name that is not a text is missing in `runs`; a refused name raises a ValueError.
+        return None
+    passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
+    passage = np.repeat(np.arange(len(given), dtype=np.int32), [len(of) for _, of in given])
+    places = np.sort(run.astype(np.int64) * len(given) + passage)
+    if (
+        not usual
+        or len(passages) < len(given)
+        or not queries <= {None, query_id}
+        or (rank > LARGEST).any()
+        or (rank < -LARGEST).any()
+        or not np.isfinite(score).all()
+        or (places[1:] == places[:-1]).any()
+    ):
+        return None
+    return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
+
+
+def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
+    """Record one run's entry for a passage; `own` holds the ids of the line's query and of the passage."""
+    if isinstance(entry, Entry):
+        raise Refused("not-the-usual-form", "a ranking is not in the usual form, unlike its line")
+    name, rank, score = entry["method"], entry["rank"], float(entry["score"])
+    ranking = state.rankings.get(name)
+    if ranking is None:
+        if not isinstance(name, str):
+            raise Refused("not-a-text", "the method of a ranking is not a text")
+        ranking = state.rankings[good_id(name, "run")] = {}
+    if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
+        raise Refused("invalid-ranking", "a ranking has a rank that is not an integer or a score that is not a number")
+    named = entry.get("queryId")
+    place = own if named == own[0] else (topic_of(named, state), own[1])
+    before = ranking.get(place)
+    if before is not None:
+        state.remark("repeated-passage", "a passage is in one ranking twice; its better rank is kept")
+    if before is None or rank < before.rank:
+        ranking[place] = Ranked(*place, rank, score)
+
+
+def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
+    """Return a ranking grouped by topic, in the order of first mention, then by rank."""
+    if len({ranked.query_id for ranked in ranking}) == 1:
+        return sorted(ranking, key=_RANK)
+    by_topic: dict[str, list[Ranked]] = {}
+    for ranked in ranking:
+        by_topic.setdefault(ranked.query_id, []).append(ranked)
+    return [ranked for part in by_topic.values() for ranked in sorted(part, key=_RANK)]
 
 
 KIND = FileKind(

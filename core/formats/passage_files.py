@@ -9,7 +9,6 @@ from typing import Any, TextIO
 from ..errors import Report
 from ..types import Passage
 from . import query_files
-from ._car_outlines import is_outline
 from ._file_kind import Beginning, FileKind
 from ._source import (
     Refused,
@@ -95,7 +94,7 @@ def _of_cells(line: str) -> dict[str, Any]:
 
 
 def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
-    if is_outline(keys) or not has_keys(keys):
+    if query_files.is_outline(keys) or not has_keys(keys):
         return False
     of_passages = NAMED.search(beginning.name) or keys & {"contents", "body"} or not query_files.has_keys(keys)
     return bool(of_passages) or not query_files.NAMED.search(beginning.name)

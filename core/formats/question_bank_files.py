@@ -16,7 +16,6 @@ import orjson
 from ..errors import Report
 from ..tables import csv_text, rearmed
 from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
-from ._car_outlines import is_outline
 from ._file_kind import ENTRY, KEY, Beginning, FileKind
 from ._nugget_banks import (
     BANK,
@@ -49,9 +48,8 @@ from ._source import (
     value_of,
     write_objects,
 )
-from ._tqa import CAR_PREFIX, is_tqa, read_tqa
 from .passage_files import has_keys as is_passage
-from .query_files import has_keys as is_query, is_text_table
+from .query_files import has_keys as is_query, is_outline, is_text_table
 
 COLUMNS = (
     "query_id",
@@ -246,6 +244,95 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
                 yield number, *_rubric(row, source.name, number, report)
             else:
                 yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
+
+
+CAR_PREFIX = "tqa2:"
+"""Prefix of queries that TREC CAR Y3 made from these lessons: its query tqa2:L_0384 is the lesson L_0384."""
+
+_LESSONS = re.compile(
+    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName|metadataVersion|questions|'
+    r'topics)"\s*:'
+)
+
+
+def is_tqa(text: str) -> bool:
+    """Return whether the beginning of a file is that of a list of TQA lessons."""
+    return _LESSONS.match(text) is not None
+
+
+def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query, list[Question]]]:
+    """Read the questions that need no diagram, lesson by lesson.
+
+    Args:
+        source: the file, for its name.
+        report: receives notes, and refusals by lesson and question, since a list has no useful line numbers.
+        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions` by id. Each
+            question has `beingAsked`, `answerChoices` by letter and `correctAnswer` (that letter), whose texts are
+            `processedText`.
+
+    Yields:
+        Each lesson that has such questions, as a query, with its questions of kind `choice`. The answer key is the
+        text of the right choice. With fewer than two choices it is a plain question. As in EXAM++, a question whose
+        key is not among its choices is left out.
+    """
+    lessons: list[Any] = []
+    with refusing(report, source.name, None):
+        lessons = parse_json(text)
+    for at, lesson in enumerate(lessons, 1):
+        with refusing(report, source.name, None, f"lesson {at}: "):
+            if not isinstance(lesson, dict):
+                raise Refused("not-an-object", "not an object")
+            query = Query(
+                good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
+            )
+            asked = _part(_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
+            found = []
+            for name, content in asked.items():
+                with refusing(report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "):
+                    question = _lesson_question(query.query_id, name, content)
+                    if question is None:
+                        report.remark(
+                            source.name,
+                            None,
+                            "no-usable-items",
+                            "a question is left out: its right answer is not among its choices",
+                        )
+                    else:
+                        found.append(question)
+            if found:
+                yield query, found
+
+
+def _lesson_question(query_id: str, name: str, content: object) -> Question | None:
+    """Return a question; None if its key is not among its choices."""
+    content = _part(content, "question")
+    text = good_text(_part_text(content.get("beingAsked")), "question's text").strip()
+    letters = _part(content.get("answerChoices"), "choices")
+    choices = {letter: good_text(_part_text(choice), f"choice {letter}").strip() for letter, choice in letters.items()}
+    key = good_text(_part_text(content.get("correctAnswer")), "right answer").strip()
+    if len(choices) > 1:
+        right = choices.get(key) or next((c for c in choices.values() if c.lower() == key.lower()), None)
+        if right is None:
+            return None
+        return Question(
+            good_id(name, "question"), query_id, text, "choice", answer_key=right, choices=tuple(choices.values())
+        )
+    return Question(good_id(name, "question"), query_id, text, answer_key=choices.get(key, key))
+
+
+def _part(value: object, what: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Refused("not-an-object", f"not an object: {what}")
+    return value
+
+
+def _part_text(value: object) -> object:
+    """Return the text of a part, preferring the processed form to the raw form."""
+    if not isinstance(value, dict):
+        return value
+    return value.get("processedText") or value.get("rawText")
 
 
 def _is_nugget_map(line: str) -> bool:
