@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import compress, groupby
-from operator import getitem, not_
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 import orjson
@@ -15,9 +15,6 @@ from ..types import GradeBlocks, GradeColumns, GradedQuery, Kind, Query, Questio
 from ._graded_form import DIRECT, OURS, answered, described, write_detail, write_details
 from .query_files import query_row
 from .question_bank_files import question_row
-
-Rows = range | list[int]
-"""Positions in the columns of grades; in most files the grades of a passage are consecutive."""
 
 
 def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
@@ -33,49 +30,22 @@ def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
             packed.write(orjson.dumps(_record(query), option=orjson.OPT_APPEND_NEWLINE))
 
 
-class _Ratings(dict[int, bytes]):
-    """The JSON of a question's ratings, made on first use."""
-
-    def __init__(self, key: str, question_id: str) -> None:
-        super().__init__()
-        self.key, self.question_id = key, question_id
-
-    def __missing__(self, rating: int) -> bytes:
-        made = self[rating] = orjson.dumps({self.key: self.question_id, "self_rating": rating})
-        return made
-
-
 @dataclass(frozen=True, slots=True)
-class _Questions:
-    """The questions asked about several passages, with their JSON.
-
-    Args:
-        names: the JSON of their ids.
-        ratings: the JSON of their ratings.
-    """
-
-    ids: list[str]
-    names: list[bytes]
-    ratings: list[_Ratings]
-
-
-@dataclass(slots=True)
 class _Written:
     """The grades of one grader to be written, with the data that all its entries share.
 
     Args:
-        packed: the JSON of `shared`, without its braces.
         nuggets: which of the query's questions are nuggets.
-        asked: the questions of the previous entry, by their id key.
     """
 
     columns: GradeColumns
     shared: dict[str, Any]
     kind: str | None
-    rows: dict[str, Rows]
-    packed: bytes
     nuggets: set[str]
-    asked: dict[str, _Questions] = field(default_factory=dict)
+
+    def column(self, name: str, rows: Sequence[int]) -> list[Any]:
+        """Return some rows of a column."""
+        return list(map(getattr(self.columns, name).__getitem__, rows))
 
 
 def _record(graded: GradedQuery) -> list[Any]:
@@ -116,7 +86,7 @@ def _record(graded: GradedQuery) -> list[Any]:
         columns = given.columns() if isinstance(given, GradeBlocks) else given
         written = _written(columns, nuggets)
         direct = columns.grader.method == "direct"
-        for passage_id, rows in written.rows.items():
+        for passage_id, rows in _by_passage(columns.passage_ids).items():
             if direct:
                 of(passage_id).setdefault("grades", []).extend(_direct_entry(written, row) for row in rows)
                 continue
@@ -124,11 +94,8 @@ def _record(graded: GradedQuery) -> list[Any]:
             of(passage_id).setdefault("exam_grades", []).extend(entry for entry, _, _ in made)
             asked.setdefault(passage_id, []).extend((ids, kind) for _, ids, kind in made)
     implied: dict[str, Question] = {}
-    last: list[str] = []
     for ids, kind in (one for passage_id in passages for one in asked.get(passage_id, ())):
-        if ids is not last:
-            last = ids
-            implied |= {one: Question(one, query_id, None, kind) for one in ids if one not in implied}
+        implied |= {one: Question(one, query_id, None, kind) for one in ids if one not in implied}
     ours: dict[str, Any] = {}
     if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
         ours["query"] = query_row(graded.query)
@@ -163,94 +130,61 @@ def _written(columns: GradeColumns, nuggets: set[str]) -> _Written:
         options = {} if options is None else options
         kind = DIRECT if direct else None
     shared = {"llm": spec.model, "llm_options": options, "prompt_info": info}
-    packed = orjson.dumps(shared).removeprefix(b"{").removesuffix(b"}")
-    return _Written(columns, shared, kind, _by_passage(columns.passage_ids), packed, nuggets)
+    return _Written(columns, shared, kind, nuggets)
 
 
-def _by_passage(passage_ids: Sequence[str]) -> dict[str, Rows]:
-    found: dict[str, Rows] = {}
-    begin = 0
-    for passage_id, stretch in groupby(passage_ids):
-        rows = range(begin, begin + len(list(stretch)))
-        begin = rows.stop
-        before = found.setdefault(passage_id, rows)
-        if before is not rows:
-            if isinstance(before, range):
-                before = found[passage_id] = list(before)
-            before.extend(rows)
-    return found
+def _by_passage(passage_ids: Sequence[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, passage_id in enumerate(passage_ids):
+        rows.setdefault(passage_id, []).append(row)
+    return rows
 
 
-def _at(column: list[Any], rows: Rows) -> list[Any]:
-    return column[rows.start : rows.stop] if isinstance(rows, range) else [column[row] for row in rows]
-
-
-def _exam_entries(written: _Written, rows: Rows) -> list[tuple[orjson.Fragment, list[str], Kind]]:
+def _exam_entries(written: _Written, rows: list[int]) -> list[tuple[dict[str, Any], list[str], Kind]]:
     """Return the entries of one grader for one passage: one per group of consecutive questions of one kind.
 
     Returns:
-        The JSON of each entry, with the ids of its questions and their kind.
+        Each entry, with the ids of its questions and their kind.
     """
     if written.kind is not None or OURS not in (written.shared["prompt_info"] or {}):
         return [_exam_entry(written, rows, written.kind)]
-    ids = _at(written.columns.question_ids, rows)
-    if written.nuggets.isdisjoint(ids):
-        return [_exam_entry(written, rows, "question")]
-    stretches = groupby(zip(rows, ids, strict=True), lambda one: "nugget" if one[1] in written.nuggets else "question")
-    return [_exam_entry(written, [row for row, _ in stretch], kind) for kind, stretch in stretches]
-
-
-def _exam_entry(written: _Written, rows: Rows, prompt_type: str | None) -> tuple[orjson.Fragment, list[str], Kind]:
-    columns = written.columns
-    asked = _questions(
-        written, _at(columns.question_ids, rows), "nugget_id" if prompt_type == "nugget" else "question_id"
-    )
-    ids, ratings, answers = asked.ids, _at(columns.ratings, rows), _at(columns.answers, rows)
-    # A file has a few questions and thousands of passages, so the JSON is assembled from prepared pieces.
-    unusable = None in ratings
-    right = list(compress(asked.names, ratings))
-    wrong = compress(asked.names, [rating == 0 for rating in ratings] if unusable else map(not_, ratings))
-    given = []
-    if answers.count(None) < len(answers):
-        given = [[question_id, text] for question_id, text in zip(ids, answers, strict=True) if text is not None]
-    parts = [
-        b'{"correctAnswered":[' + b",".join(right),
-        b'],"wrongAnswered":[' + b",".join(wrong),
-        b'],"answers":' + orjson.dumps(given),
-        b"," + written.packed,
-        b',"exam_ratio":' + orjson.dumps(len(right) / len(ids)),
-        b',"prompt_type":' + orjson.dumps(prompt_type),
+    is_nugget = [one in written.nuggets for one in written.column("question_ids", rows)]
+    stretches = groupby(zip(is_nugget, rows, strict=True), itemgetter(0))
+    return [
+        _exam_entry(written, [row for _, row in stretch], "nugget" if nugget else "question")
+        for nugget, stretch in stretches
     ]
-    if columns.grader.max_rating > 1:
-        pairs = zip(asked.ratings, ratings, strict=True)
-        rated = (
-            (json[rating] for json, rating in pairs if rating is not None)
-            if unusable
-            else map(getitem, asked.ratings, ratings)
-        )
-        parts += (b',"self_ratings":[' + b",".join(rated), b"]")
-        read = not unusable
+
+
+def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> tuple[dict[str, Any], list[str], Kind]:
+    ids, ratings, answers = (written.column(name, rows) for name in ("question_ids", "ratings", "answers"))
+    kind: Kind = "nugget" if prompt_type == "nugget" else "question"
+    key = f"{kind}_id"
+    # A pair without a usable rating is in neither list.
+    right = list(compress(ids, ratings))
+    wrong = [question_id for question_id, rating in zip(ids, ratings, strict=True) if rating == 0]
+    given = [[question_id, text] for question_id, text in zip(ids, answers, strict=True) if text is not None]
+    entry: dict[str, Any] = {
+        "correctAnswered": right,
+        "wrongAnswered": wrong,
+        "answers": given,
+        **written.shared,
+        "exam_ratio": len(right) / len(ids),
+        "prompt_type": prompt_type,
+    }
+    if written.columns.grader.max_rating > 1:
+        entry["self_ratings"] = [
+            {key: question_id, "self_rating": rating}
+            for question_id, rating in zip(ids, ratings, strict=True)
+            if rating is not None
+        ]
+        complete = None not in ratings
     else:
-        usable = [(question_id, rating) for question_id, rating in zip(ids, ratings, strict=True) if rating is not None]
-        of = {
-            value: [question_id for question_id, rating in usable if (rating >= 1) == value] for value in (True, False)
-        }
-        read = answered(of[True], of[False], dict(given))[0] == ids
-    ours: dict[str, Any] = {} if read else {"asked": ids}
-    if columns.details:
-        ours |= write_details([columns.details.get(row) for row in rows])
-    if ours:
-        parts.append(b',"' + OURS.encode() + b'":' + orjson.dumps(ours))
-    parts.append(b"}")
-    return orjson.Fragment(b"".join(parts)), ids, "nugget" if prompt_type == "nugget" else "question"
-
-
-def _questions(written: _Written, ids: list[str], key: str) -> _Questions:
-    known = written.asked.get(key)
-    if known is None or known.ids != ids:
-        names, ratings = [orjson.dumps(one) for one in ids], [_Ratings(key, one) for one in ids]
-        known = written.asked[key] = _Questions(ids, names, ratings)
-    return known
+        complete = answered(right, wrong, dict(given))[0] == ids
+    ours: dict[str, Any] = {} if complete else {"asked": ids}
+    if written.columns.details:
+        ours |= write_details([written.columns.details.get(row) for row in rows])
+    return entry | ({OURS: ours} if ours else {}), ids, kind
 
 
 def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
@@ -258,16 +192,13 @@ def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
     rating, answer = columns.ratings[row], columns.answers[row]
     ours = OURS in (written.shared["prompt_info"] or {})
     scaled = ours or columns.grader.max_rating > 1
-    entry: dict[str, Any] = {
+    known = {"failed": True} if rating is None and scaled else {}
+    known |= write_detail(columns.details.get(row))
+    return {
         "correctAnswered": None if rating is None else rating >= 1,
         **written.shared,
         "self_ratings": rating if scaled else None,
         "prompt_type": written.kind,
+        **({} if answer is None else {"answer": answer}),
+        **({OURS: known} if known else {}),
     }
-    if answer is not None:
-        entry["answer"] = answer
-    known: dict[str, Any] = {"failed": True} if rating is None and scaled else {}
-    known |= write_detail(columns.details.get(row))
-    if known:
-        entry[OURS] = known
-    return entry

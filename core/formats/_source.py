@@ -33,7 +33,8 @@ KEYS_NAMED = 20
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
 """Bytes of a gzip file read at a time. Each further gzip member copies the rest of such a block."""
-MIB = 1 << 20
+RATIO_AFTER = 64 << 20
+"""Bytes that a gzip file of any size may expand to."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_MAGIC = {
@@ -138,7 +139,6 @@ class Limits:
 
     Args:
         names: by attribute, another limit's name than the usual one, such as {"line": "TREC_LINE"}.
-        given: by attribute, a value in place of the limit's own.
     """
 
     file: int
@@ -150,11 +150,9 @@ class Limits:
     refused: int
     line: int
 
-    def __init__(self, names: Mapping[str, str] | None = None, ratio_after: int = 64 * MIB, **given: int) -> None:
-        self.names = {**_FIELDS, **(names or {})}
-        self.ratio_after = ratio_after
-        for attribute, name in self.names.items():
-            setattr(self, attribute, given[attribute] if attribute in given else limit(name))
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self.names = _FIELDS | dict(names or {})
+        vars(self).update((attribute, limit(name)) for attribute, name in self.names.items())
 
     def exceeded(self, what: str, attribute: str) -> str:
         """Return a sentence that a limit is exceeded; see `limits.exceeded`."""
@@ -280,29 +278,26 @@ def open_columns(
         Line number and cells: `len(names)` of them, or more with `spare`.
     """
     wanted = f"{form} has {len(names)} ({' '.join(names)})"
-    short: tuple[int, int] | None = None
+    short: tuple[int, str] | None = None
     any_good = False
     for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
         cells = line.split() if line.isascii() else re.split(f"[{BLANKS}]+", line.strip(BLANKS))
         if not cells or not cells[0]:
             continue
         if short:
-            report.refuse(
-                source.name, short[0], "wrong-number-of-columns", f"the line has {short[1]} columns; {wanted}"
-            )
+            report.refuse(source.name, short[0], "wrong-number-of-columns", short[1])
             short = None
+        wrong = f"the line has {len(cells)} columns; {wanted}"
         if len(cells) < len(names):
-            short = (number, len(cells))
+            short = (number, wrong)
         elif len(cells) > len(names) and not spare:
-            report.refuse(
-                source.name, number, "wrong-number-of-columns", f"the line has {len(cells)} columns; {wanted}"
-            )
+            report.refuse(source.name, number, "wrong-number-of-columns", wrong)
         else:
             any_good = True
             yield number, cells
     if short:
         code, cut = ("cut-off-file", "; the file may be cut off here") if any_good else ("wrong-number-of-columns", "")
-        report.refuse(source.name, short[0], code, f"the line has {short[1]} columns; {wanted}{cut}")
+        report.refuse(source.name, short[0], code, short[1] + cut)
 
 
 def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
@@ -702,7 +697,7 @@ def read_small(path: Path) -> bytes:
     """
     most = limit("SMALL_FILE")
     try:
-        with _regular(path) as file:
+        with open(path, "rb", opener=_open_regular) as file:
             content = file.read(most + 1)
     except OSError as error:
         raise InputError("cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error}).") from error
@@ -724,30 +719,21 @@ def read_small_text(path: Path) -> str:
 _IRREGULAR = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
 
 
-def _regular(path: Path) -> io.BufferedReader:
+def _open_regular(path: str, flags: int) -> int:
     """Open a regular file. Devices and pipes are refused, since they may never end."""
-    _check_regular(path.stat().st_mode)
-    # The file may have been replaced since the check, and opening a pipe must not block.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    file = os.fdopen(handle, "rb")
-    try:
-        _check_regular(os.fstat(handle).st_mode)
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
-def _check_regular(mode: int) -> None:
+    # Opening a pipe must not block.
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
+        os.close(handle)
         kind = next((name for is_it, name in _IRREGULAR if is_it(mode)), "something else")
         raise OSError(f"{kind}, not a regular file")
+    return handle
 
 
 def _open(source: Source) -> io.BufferedReader:
@@ -755,7 +741,7 @@ def _open(source: Source) -> io.BufferedReader:
         return io.BufferedReader(io.BytesIO(source.data))
     if source.path is None:
         raise _Broken("empty-file", "the file has no content")
-    return _regular(source.path)
+    return open(source.path, "rb", opener=_open_regular)
 
 
 def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
@@ -802,7 +788,7 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
                 data = member.decompress(chunk, CHUNK)
                 expanded += len(data)
                 limits.check(expanded, "the gzip data expands to more than", "expanded")
-                if expanded > limits.ratio_after and expanded > limits.ratio * packed:
+                if expanded > RATIO_AFTER and expanded > limits.ratio * packed:
                     reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
                     raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))
                 yield data
