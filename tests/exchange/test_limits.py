@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.errors import FileError, Report
+from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source, _source as source, read_small
 from exam_workbench.formats._source import parse_json
@@ -223,7 +223,7 @@ def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: 
     path = tmp_path / "it"
     held = None
     # The system itself refuses to open a socket.
-    named = "" if what == "socket" else what
+    named = "device" if what == "socket" else what
     if what == "device":
         path = Path("/dev/zero")
     elif what == "pipe":
