@@ -410,21 +410,16 @@ def _of_known_queries(into: _Into, file: str, found: Sequence[tuple[Judgment, in
     first_lines: dict[str, int] = {}
     for judgment, line in found:
         first_lines.setdefault(judgment.query_id, line)
-    unknown = set(_unknown(into.cursor, file, first_lines, into.options, into.report))
+    unknown = unknown_queries(into.cursor, first_lines)
+    if unknown and add_topics(into.cursor, unknown):
+        unknown = unknown_queries(into.cursor, unknown)
+    report_unknown(into.report, file, unknown, first_lines, into.options.skip_unknown)
+    if into.options.skip_unknown and first_lines and len(unknown) == len(first_lines):
+        into.report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     into.report.raise_if_refused(_NAME_QUERIES)
-    known = [judgment for judgment, _ in found if judgment.query_id not in unknown]
+    lost = set(unknown)
+    known = [judgment for judgment, _ in found if judgment.query_id not in lost]
     return with_passage_ids(into.cursor, known, file, into.report)
-
-
-def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
-    """Return the unknown query ids of a file; refuse or remark on them as the options say."""
-    unknown = unknown_queries(cursor, first_lines)
-    if unknown and add_topics(cursor, unknown):
-        unknown = unknown_queries(cursor, unknown)
-    report_unknown(report, file, unknown, first_lines, options.skip_unknown)
-    if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
-        report.refuse(file, None, "nothing-left", NOTHING_LEFT)
-    return unknown
 
 
 def _bank(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -434,39 +429,36 @@ def _bank(sources: Sequence[Source], report: Report, options: Options, folder: P
         read = [_as_named_here(cursor, part) for part in files]
         if options.skip_unknown:
             read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
-        names = ", ".join(Path(source.name).name for source in sources)
-        return _write_bank(cursor, read, names, report, keeper, author)
+        names = _names(sources)
+        found = [question for part in read for question in part.questions]
+        new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
+        keep_objects(cursor, [one for part in read for one in part.kept])
+        words = take_words(cursor, found)
+        version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
+        ((added, changed),) = cursor.execute(
+            "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions"
+            " WHERE version = ?",
+            [version or 0],
+        ).fetchall()
+        _remark_on_rest(cursor, found, names, report)
+        counts = {
+            "questions": len(found),
+            "new questions": added,
+            "changed questions": changed,
+            "new queries": new,
+        }
+        counts |= _count_words(words, names, report)
+        return counts | ({"bank version": version} if version else {})
 
     return write
 
 
-def _write_bank(
-    cursor: Cursor, read: Sequence[BankFile], names: str, report: Report, keeper: Keeper, author: str
-) -> dict[str, int]:
-    found = [question for part in read for question in part.questions]
-    new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
-    keep_objects(cursor, [one for part in read for one in part.kept])
-    before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    words = take_words(cursor, found)
-    version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
-    after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    changed = cursor.execute(
-        "SELECT count(*) FROM question_revisions WHERE version = ? AND parent_revision IS NOT NULL", [version or 0]
-    ).fetchall()[0][0]
-    _remark_on_rest(cursor, found, names, report)
-    _remark_on_words(words, names, report)
-    counts = {
-        "questions": len(found),
-        "new questions": after - before,
-        "changed questions": changed,
-        "new queries": new,
-    }
-    learnt = {GET_WORDS: words.given} if words.given else {}
-    return counts | learnt | ({"bank version": version} if version else {})
+def _names(sources: Sequence[Source]) -> str:
+    return ", ".join(Path(source.name).name for source in sources)
 
 
-def _remark_on_words(words: Words, names: str, report: Report) -> None:
-    """Remark on the effect of new texts on grades whose questions were known only by id."""
+def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
+    """Count questions that were known only by id, and remark on the effect of their new texts on grades."""
     if words.given:
         report.remark(
             names,
@@ -483,6 +475,7 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
             f"assessors had already added this text to {how_many(words.apart, 'questions')} known only by id;"
             " grades for the ids do not apply to this text",
         )
+    return {GET_WORDS: words.given} if words.given else {}
 
 
 def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
@@ -561,7 +554,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
             report.raise_if_refused(_MEND)
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        names = ", ".join(Path(source.name).name for source in sources)
+        names = _names(sources)
         files.take(graded_of(cursor, elsewhere, report))
         report.raise_if_refused(_MEND)
         files.close()
@@ -572,8 +565,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
                 # Free this batch before the next one is read.
                 del batch
         counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
-        _remark_on_words(into.words, names, report)
-        return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
+        return counts | _count_words(into.words, names, report)
 
     return write
 
@@ -659,8 +651,7 @@ def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]
                     report.remark(
                         source.name, None, "factors-in-name", f"the name '{one.student}' is read as {read_as}"
                     )
-        names = ", ".join(Path(source.name).name for source in sources)
-        return lambda cursor, keeper, author: write_answers(cursor, found, names, author)
+        return lambda cursor, keeper, author: write_answers(cursor, found, _names(sources), author)
 
     return read_all
 
@@ -694,7 +685,14 @@ def _named_files(
     """
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-        files = _by_name(sources, options, report, read)
+        files: dict[str, tuple[str, list[Row]]] = {}
+        for source in sources:
+            name = (options.source if len(sources) == 1 else None) or source.stem
+            if name in files:
+                report.refuse(
+                    source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
+                )
+            files[name] = (source.name, read(source, report))
 
         def write_all(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
             total: Counter[str] = Counter()
@@ -707,27 +705,11 @@ def _named_files(
     return read_all
 
 
-def _by_name(
-    sources: Sequence[Source], options: Options, report: Report, read: Callable[[Source, Report], list[Row]]
-) -> dict[str, tuple[str, list[Row]]]:
-    """Return the content of files by the name under which it is kept: the given name, or each file's own."""
-    found: dict[str, tuple[str, list[Row]]] = {}
-    for source in sources:
-        name = (options.source if len(sources) == 1 else None) or source.stem
-        if name in found:
-            report.refuse(
-                source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
-            )
-        found[name] = (source.name, read(source, report))
-    return found
-
-
 def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     found = [item for source in sources for item in exam_files.read_exam(source, report)]
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        names = ", ".join(Path(source.name).name for source in sources)
-        return write_exam_items(cursor, found, names, options.source, report, keeper, author)
+        return write_exam_items(cursor, found, _names(sources), options.source, report, keeper, author)
 
     return write
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -75,31 +74,6 @@ class Batch:
 
 
 @dataclass
-class Judged:
-    """Judgments in columns: number of the topic, row of the passage among all passages of the files, and value.
-
-    Args:
-        topics: numbers by topic.
-    """
-
-    topics: dict[str, int] = field(default_factory=dict)
-    _columns: tuple[array[int], ...] = field(default_factory=lambda: (array("i"), array("i"), array("i")))
-
-    def take(self, judgments: Iterable[Judgment], row_of: Mapping[str, int]) -> None:
-        """Add judgments; `row_of` gives the rows of their passages."""
-        topics, rows, values = self._columns
-        for judgment in judgments:
-            topics.append(self.topics.setdefault(judgment.query_id, len(self.topics)))
-            rows.append(row_of[judgment.passage_id])
-            values.append(judgment.value)
-
-    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return topics, rows and values."""
-        topics, rows, values = (np.frombuffer(column, np.int32) for column in self._columns)
-        return topics, rows, values
-
-
-@dataclass
 class GradedFiles:
     """Graded files after reading: grades in batches, passages and rankings, each in a file of their own.
 
@@ -107,13 +81,16 @@ class GradedFiles:
 
     Args:
         folder: folder of the buffer files.
+        topics: numbers by judged topic.
+        judged: judgments of each line in rows: number of the topic, row among all passages of the files, and value.
     """
 
     folder: Path
     graders: list[GraderSpec] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
-    judged: Judged = field(default_factory=Judged)
+    topics: dict[str, int] = field(default_factory=dict)
+    judged: list[np.ndarray] = field(default_factory=list)
     _listed: list[tuple[int, np.ndarray]] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -181,7 +158,11 @@ class GradedFiles:
         self.facets += facets
         self.passages.take(line.passages)
         self.questions.take(line.questions)
-        self.judged.take(line.judgments, row_of)
+        judged = [
+            (self.topics.setdefault(one.query_id, len(self.topics)), row_of[one.passage_id], one.value)
+            for one in line.judgments
+        ]
+        self.judged.append(np.array(judged, np.int32).reshape(-1, 3))
         self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
         for grades in line.grades:
             assert isinstance(grades, GradeBlocks), "that is how they are read"
@@ -393,11 +374,11 @@ class GradedImport:
             if specs[number].method == "direct" or specs[number].reads
         }
         questions = self.files.questions.named(self.cursor, [one for _, one in more.values()]) if more else {}
-        keys = {
-            place: self._asked_key(spec, self._title(one) if spec.method == "direct" else questions[one])
+        texts = {
+            place: spec.asked_text(self._title(one) if spec.method == "direct" else questions[one])
             for place, (spec, one) in more.items()
         }
-        return {place: key for place, key in keys.items() if key is not None}
+        return {place: question_text_key(self.cursor, text) for place, text in texts.items() if text is not None}
 
     def _title(self, query_id: str) -> Question:
         """Return a query in the form in which a direct grader is asked it."""
@@ -405,11 +386,6 @@ class GradedImport:
             "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
         ).fetchall()
         return Question(query_id, query_id, found[0][0], answer_key=found[0][1])
-
-    def _asked_key(self, spec: GraderSpec, question: Question) -> int | None:
-        """Return the key of the text that a grader was asked; None if unknown."""
-        asked = spec.asked_text(question)
-        return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, source: str, report: Report) -> dict[str, int]:
         """Write everything that needs the whole file: runs, judgments and pool."""
@@ -431,9 +407,9 @@ class GradedImport:
                     f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are numbered again",
                 )
             self.counts["runs"] = len(runs)
-        if self.files.judged.topics:
-            topics, rows, values = self.files.judged.columns()
-            queries = self._query_keys(self.files.judged.topics)[topics]
+        if self.files.topics:
+            topics, rows, values = np.concatenate(self.files.judged).T
+            queries = self._query_keys(self.files.topics)[topics]
             self.counts["judgments"] = write_judged_keys(
                 self.cursor, source, queries, self.written.keys[rows], values, self.keeper
             )
@@ -443,27 +419,13 @@ class GradedImport:
         for _, job in self.graders:
             end_job(self.cursor, job, "imported", f"Imported from {self.names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
-        if same:
-            report.remark(
-                self.names,
-                None,
-                "grade-known",
-                f"{how_many(same, 'grades')} skipped: the same question and passage texts already have a grade",
-            )
-        if self.textless:
-            report.remark(
-                self.names,
-                None,
-                "no-passage-text",
-                f"{how_many(self.textless, 'grades')} skipped: the passage has no text",
-            )
-        if self.differing:
-            report.remark(
-                self.names,
-                None,
-                "differing-grade",
-                f"{how_many(self.differing, 'grades')} skipped: the grader already graded these texts differently",
-            )
+        for skipped, code, why in (
+            (same, "grade-known", "the same question and passage texts already have a grade"),
+            (self.textless, "no-passage-text", "the passage has no text"),
+            (self.differing, "differing-grade", "the grader already graded these texts differently"),
+        ):
+            if skipped:
+                report.remark(self.names, None, code, f"{how_many(skipped, 'grades')} skipped: {why}")
         let_go(self.cursor)
         refresh_pool(self.cursor)
         let_go(self.cursor)

@@ -12,15 +12,13 @@ from ._source import (
     TREC_LINE,
     WHOLE,
     Limits,
-    Refused,
     Source,
-    cells_of,
     header_of,
     is_number,
+    open_cells,
     open_columns,
     open_lines,
     parse_pairs,
-    refusing,
 )
 
 ROLES = {
@@ -245,19 +243,15 @@ def open_ranked(
 def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | None) -> Iterator[tuple[int, list[str]]]:
     absent = ("", "Q0", "", "", "", source.stem)
     width = 0
-    for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
-        if not line.strip():
-            continue
+    for number, _, cells in open_cells(open_lines(source, report, limits or Limits(TREC_LINE)), source.name, report):
         if layout.names and not width:
-            width = len(layout.names)
             report.remark(source.name, number, "header", "the line is a header")
-            continue
-        with refusing(report, source.name, number):
-            cells = cells_of(line, layout.separator)
-            width = width or len(cells)
-            if len(cells) != width:
-                raise Refused("wrong-number-of-columns", f"the line has {len(cells)} cells; the first line has {width}")
+        elif len(cells) != (width or len(cells)):
+            reason = f"the line has {len(cells)} cells; the first line has {width}"
+            report.refuse(source.name, number, "wrong-number-of-columns", reason)
+        else:
             yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
+        width = width or len(cells)
 
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:

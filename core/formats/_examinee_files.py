@@ -22,10 +22,10 @@ from ._source import (
     Limits,
     Refused,
     Source,
-    cells_of,
+    as_object,
     first_of,
     good_id,
-    header_of,
+    open_cells,
     open_lines,
     open_objects,
     refusing,
@@ -127,19 +127,16 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
     The separator is that of the first line. The column of examinees is called student or examinee, else it is the
     first one.
     """
-    found: list[tuple[int, list[str]]] = []
-    separator: str | None = None
-    names: list[str] = []
-    for number, line in open_lines(source, report, Limits(SMALL)):
-        if not line.strip():
-            continue
-        with refusing(report, source.name, number):
-            separator = header_of(line)[0] if separator is None else separator
-            cells = [rearmed(cell) for cell in cells_of(line, separator)]
-            names = [cell.lower() for cell in cells] if not found else names
-            at = next((names.index(name) for name in STUDENT if name in names), 0)
-            found.append((number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]))
-    return found
+    rows = [
+        (number, [rearmed(cell) for cell in cells])
+        for number, _, cells in open_cells(open_lines(source, report, Limits(SMALL)), source.name, report)
+    ]
+    at = _student_column([cell.lower() for cell in rows[0][1]] if rows else [])
+    return [(number, [*cells[at : at + 1], *cells[:at], *cells[at + 1 :]]) for number, cells in rows]
+
+
+def _student_column(names: Sequence[str]) -> int:
+    return next((names.index(name) for name in STUDENT if name in names), 0)
 
 
 def _verdicts(cells: dict[str, str], _: int) -> dict[str, bool]:
@@ -166,7 +163,7 @@ def _items(cells: Sequence[str]) -> list[str]:
 def is_verdicts(beginning: Beginning) -> bool:
     """Return whether the complete lines hold verdicts next to a name."""
     rows = beginning.cells[1:-1] or beginning.cells[1:]
-    at = next((beginning.header.index(name) for name in STUDENT if name in beginning.header), 0)
+    at = _student_column(beginning.header)
     return bool(rows) and all(cell in (*VERDICTS, "") for row in rows for cell in (*row[:at], *row[at + 1 :]))
 
 
@@ -327,9 +324,7 @@ def _question(row: Mapping[str, Any]) -> Question:
 
     The number of a document cannot be the id, since numbering restarts at 0 in every task.
     """
-    doc = row.get("doc")
-    if not isinstance(doc, dict):
-        raise Refused("not-an-object", "doc is not an object")
+    doc = as_object(row.get("doc"), "doc is not an object")
     name = first_of(doc, ITEM_ID_KEYS)
     text = first_of(doc, ("question", "query"))
     choices = doc.get("choices")

@@ -53,33 +53,37 @@ def _record(graded: GradedQuery) -> list[Any]:
     passages: dict[str, dict[str, Any]] = {}
 
     def of(passage_id: str, text: str = "") -> dict[str, Any]:
-        row = passages.get(passage_id)
-        if row is None:
-            data: dict[str, Any] = {"judgments": [], "rankings": []}
-            row = {"paragraph_id": passage_id, "text": text, "paragraph": "", "paragraph_data": data}
-            passages[passage_id] = row
-        return row
+        if passage_id not in passages:
+            passages[passage_id] = {
+                "paragraph_id": passage_id,
+                "text": text,
+                "paragraph": "",
+                "paragraph_data": {"judgments": [], "rankings": []},
+            }
+        return passages[passage_id]
 
     for passage in graded.passages:
         of(passage.passage_id, passage.text)
     for judgment in graded.judgments:
-        judged = {
-            "paragraphId": judgment.passage_id,
-            "query": judgment.query_id,
-            "relevance": judgment.value,
-            "titleQuery": graded.query.text,
-        }
-        of(judgment.passage_id)["paragraph_data"]["judgments"].append(judged)
+        of(judgment.passage_id)["paragraph_data"]["judgments"].append(
+            {
+                "paragraphId": judgment.passage_id,
+                "query": judgment.query_id,
+                "relevance": judgment.value,
+                "titleQuery": graded.query.text,
+            }
+        )
     for name, ranking in graded.rankings.items():
         for entry in ranking:
-            ranked = {
-                "method": name,
-                "paragraphId": entry.passage_id,
-                "queryId": entry.query_id,
-                "rank": entry.rank,
-                "score": entry.score,
-            }
-            of(entry.passage_id)["paragraph_data"]["rankings"].append(ranked)
+            of(entry.passage_id)["paragraph_data"]["rankings"].append(
+                {
+                    "method": name,
+                    "paragraphId": entry.passage_id,
+                    "queryId": entry.query_id,
+                    "rank": entry.rank,
+                    "score": entry.score,
+                }
+            )
     nuggets = {question.question_id for question in graded.questions if question.kind == "nugget"}
     asked: dict[str, list[tuple[list[str], Kind]]] = {}
     for given in graded.grades:
@@ -125,12 +129,10 @@ def _written(columns: GradeColumns, nuggets: set[str]) -> _Written:
             "check_unanswerable": not direct,
             "check_answer_key": False,
         }
-        base = info if isinstance(info, dict) else made
-        info = {**base, "is_self_rated": rated, OURS: asdict(spec)}
+        info = {**(info if isinstance(info, dict) else made), "is_self_rated": rated, OURS: asdict(spec)}
         options = {} if options is None else options
         kind = DIRECT if direct else None
-    shared = {"llm": spec.model, "llm_options": options, "prompt_info": info}
-    return _Written(columns, shared, kind, nuggets)
+    return _Written(columns, {"llm": spec.model, "llm_options": options, "prompt_info": info}, kind, nuggets)
 
 
 def _by_passage(passage_ids: Sequence[str]) -> dict[str, list[int]]:

@@ -49,24 +49,31 @@ def write_nugget_banks(
             "Use another --form, or export the bank without --form.",
         )
     imported = {one.query_id: one for one in kept}
-    for query in queries:
-        if found := by_query.get(query.query_id):
-            came = imported.get(query.query_id)
-            made = _as_it_came(came, query, found, version) if came else FORMS[form](query, found, version)
-            write_objects([made], out)
+    write_objects(
+        (
+            _bank_of(query, by_query[query.query_id], form, version, imported.get(query.query_id))
+            for query in queries
+            if query.query_id in by_query
+        ),
+        out,
+    )
 
 
-def _as_it_came(kept: KeptObject, query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
-    """Return the imported bank of a query with those entries, unchanged, that are still questions of the project.
+def _bank_of(
+    query: Query, questions: Sequence[Question], form: str, version: int, kept: KeptObject | None
+) -> dict[str, Any]:
+    """Return the bank of a query; of an imported one, the unchanged entries that are still questions here.
 
     Other questions are added in the same form. A query's text and subtopics are those of the project.
     """
+    if kept is None:
+        return FORMS[form](query, questions, version)
     row, rest = dict(kept.content), dict.fromkeys(questions)
     given = {key: _still_asked(row.get(key), None, query.query_id, rest) for key in BANK_KEYS}
-    made = FORMS[kept.form](query, list(rest), version)
+    made = FORMS[form](query, list(rest), version)
     stated, _ = read_nugget_bank(row, _ignore)
     differs = stated.text not in ("", query.text) or stated.narrative not in (None, query.narrative)
-    if kept.form == "v3" and (differs or not set(query.subtopics) <= set(stated.subtopics)):
+    if form == "v3" and (differs or not set(query.subtopics) <= set(stated.subtopics)):
         metadata = row.get("metadata")
         known = metadata if isinstance(metadata, dict) else {}
         row |= {key: made[key] for key in ("title_query", "full_query") if key in made}

@@ -16,6 +16,7 @@ from ._source import (
     Limits,
     Refused,
     Source,
+    as_objects,
     first_of,
     good_id,
     good_text,
@@ -136,9 +137,7 @@ def _grades(
             question = question_of({"query_id": query_id, "text": words, "question_id": given_id})
         yield make(question, *_rated(row))
         return
-    if not isinstance(nuggets, list) or not all(isinstance(one, dict) for one in nuggets):
-        raise Refused("not-a-list", "the nuggets are not a list of objects")
-    for one in nuggets:
+    for one in as_objects(nuggets, "the nuggets are not a list of objects"):
         assignment = one.get("assignment")
         if assignment is None:
             remark("nugget-unassigned", "a nugget without an assignment stays ungraded")

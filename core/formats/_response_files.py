@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from ..errors import Report
@@ -16,6 +17,7 @@ from ._source import (
     Limits,
     Refused,
     Source,
+    as_object,
     first_of,
     good_id,
     good_text,
@@ -108,16 +110,14 @@ def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
 
 def _read(source: Source, report: Report) -> Iterator[Response]:
     lines = open_lines(source, report, Limits(WHOLE))
-    first = True
-    for number, line in lines:
-        if not line or line.isspace():
-            continue
-        if first and line.lstrip().startswith("{") and not _is_row(line):
-            yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
-            return
-        first = False
-        with refusing(report, source.name, number):
-            yield _response(parse_object(line), source, number, report)
+    start, first = next((each for each in lines if each[1].strip()), (0, ""))
+    if first.lstrip().startswith("{") and not _is_row(first):
+        yield from _map(source, report, start, [first, *(rest for _, rest in lines)])
+        return
+    for number, line in chain([(start, first)], lines):
+        if line.strip():
+            with refusing(report, source.name, number):
+                yield _response(parse_object(line), source, number, report)
 
 
 def _is_row(line: str) -> bool:
@@ -149,8 +149,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
         raise Refused("not-a-list", "the references are not a list")
     text, sentences = "", []
     for number, item in enumerate(listed, 1):
-        if not isinstance(item, dict):
-            raise Refused("not-an-object", f"sentence {number} is not an object with text and citations")
+        item = as_object(item, f"sentence {number} is not an object with text and citations")
         words = item.get("text")
         if not isinstance(words, str):
             raise Refused("empty-value", f"sentence {number} has no text")

@@ -422,9 +422,28 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
     Raises:
         Refused: as `parse_json`, or it is not an object.
     """
-    value = parse_json(line)
+    return as_object(parse_json(line), "the line is not a JSON object")
+
+
+def as_object(value: Any, reason: str) -> dict[str, Any]:
+    """Return a value that is a JSON object.
+
+    Raises:
+        Refused: it is not, for this reason.
+    """
     if not isinstance(value, dict):
-        raise Refused("not-an-object", "the line is not a JSON object")
+        raise Refused("not-an-object", reason)
+    return value
+
+
+def as_objects(value: Any, reason: str) -> list[dict[str, Any]]:
+    """Return a value that is a list of JSON objects.
+
+    Raises:
+        Refused: it is not, for this reason.
+    """
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise Refused("not-a-list", reason)
     return value
 
 
@@ -438,8 +457,7 @@ def open_objects(source: Source, report: Report, limits: Limits | None = None) -
 
 def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
     """Write JSONL, one object per line."""
-    for row in rows:
-        out.write(orjson.dumps(row).decode() + "\n")
+    out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
 
 
 def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
@@ -668,6 +686,20 @@ def cells_of(line: str, separator: str) -> list[str]:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
     except csv.Error as fault:
         raise Refused("invalid-csv", f"invalid CSV: {fault}") from fault
+
+
+def open_cells(lines: Iterable[tuple[int, str]], file: str, report: Report) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the lines of a table with their numbers and cells, separated as in the first line, without blank lines.
+
+    Args:
+        report: receives lines that cannot be split.
+    """
+    separator: str | None = None
+    for number, line in lines:
+        if line and not line.isspace():
+            with refusing(report, file, number):
+                separator = header_of(line)[0] if separator is None else separator
+                yield number, line, cells_of(line, separator)
 
 
 def is_number(cell: str) -> bool:

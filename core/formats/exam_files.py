@@ -13,7 +13,19 @@ from typing import Any, TextIO
 from ..errors import Report
 from ..text import clean_text, without_marks
 from ._file_kind import FileKind
-from ._source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json, refusing, value_of
+from ._source import (
+    WHOLE,
+    Limits,
+    Refused,
+    Source,
+    as_object,
+    good_id,
+    good_text,
+    open_lines,
+    parse_json,
+    refusing,
+    value_of,
+)
 
 _BEGINS = re.compile(r"\s*\[\s*\{")
 _KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')
@@ -93,7 +105,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
     for at, content in enumerate(data, 1):
         with refusing(report, source.name, None, f"item {at}: "):
-            item = _item(content, source.name, report)
+            item = _item(as_object(content, "not an object"), source.name, report)
             if item is None:
                 report.remark(
                     source.name,
@@ -128,9 +140,7 @@ def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
     out.write("\n")
 
 
-def _item(content: object, file: str, report: Report) -> ExamItem | None:
-    if not isinstance(content, dict):
-        raise Refused("not-an-object", "not an object")
+def _item(content: dict[str, Any], file: str, report: Report) -> ExamItem | None:
     for name in content.keys() - KNOWN:
         report.remark(file, None, "unknown-field", f"unknown key {name!s:.40}; ignored")
     question = _text(value_of(content, ("question",), "question"), "question").strip()
@@ -176,12 +186,8 @@ def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | N
 
 
 def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Refused("not-an-object", "retrieved_context is not an object")
     found = {}
-    for name, texts in value.items():
+    for name, texts in as_object({} if value is None else value, "retrieved_context is not an object").items():
         if not isinstance(texts, list):
             raise Refused("not-a-list", f"retrieved_context of {name[:40]} is not a list of texts")
         if usual := not_retrieved(name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -317,24 +317,16 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
     if not ids:
         return
-    if not grader.allowed.issuperset(ratings) or not RATING_TYPES.issuperset(map(type, ratings)):
-        _refuse_rating(ids, ratings, grader)
+    _check_ratings(ids, ratings, grader)
     answers = [answered.get(question_id) for question_id in ids] if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("not-a-text", "an answer is not a text")
     ids = _as_asked_before(ids, entry.get("prompt_type"), state)
-    grades = _grades_of(grader, state.exam)
+    grades = state.exam.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
     if ours:
         details = read_details(ours, len(ids))
         grades.details.update((grades.size + position, detail) for position, detail in details)
     grades.add(passage_id, ids, ratings, answers)
-
-
-def _grades_of(grader: Grader, given: dict[str, GradeBlocks]) -> GradeBlocks:
-    grades = given.get(grader.fingerprint)
-    if grades is None:
-        grades = given[grader.fingerprint] = GradeBlocks(grader.spec)
-    return grades
 
 
 def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
@@ -342,12 +334,6 @@ def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]
     if ids == state.asked:
         # Most passages have the same questions, and a list is found faster by identity than by equality.
         return state.asked
-    _name_questions(ids, prompt_type, state)
-    state.asked = ids
-    return ids
-
-
-def _name_questions(ids: list[str], prompt_type: Any, state: Line) -> None:
     kind: Kind = "nugget" if prompt_type == "nugget" else "question"
     for question_id in ids:
         if question_id not in state.questions:
@@ -355,14 +341,18 @@ def _name_questions(ids: list[str], prompt_type: Any, state: Line) -> None:
                 raise Refused("not-a-text", "a question id is not a text")
             good_id(question_id, "question")
             state.questions[question_id] = Question(question_id, state.query_id, None, kind)
+    state.asked = ids
+    return ids
 
 
-def _refuse_rating(ids: list[str], ratings: Iterable[Any], grader: Grader) -> None:
-    top = grader.spec.max_rating
+def _check_ratings(ids: list[str], ratings: list[Any], grader: Grader) -> None:
+    if grader.allowed.issuperset(ratings) and RATING_TYPES.issuperset(map(type, ratings)):
+        return
     for question_id, rating in zip(ids, ratings, strict=True):
         if type(rating) not in RATING_TYPES or rating not in grader.allowed:
             raise Refused(
-                "rating-out-of-range", f"the rating {rating!r} for {question_id} is not an integer from 0 to {top}"
+                "rating-out-of-range",
+                f"the rating {rating!r} for {question_id} is not an integer from 0 to {grader.spec.max_rating}",
             )
 
 
@@ -383,18 +373,16 @@ def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> No
     grader = _grader(entry, rated or failed, True, state)
     if not rated and not failed and entry.get("correctAnswered") is not None:
         rating = int(bool(entry["correctAnswered"]))
-    if type(rating) not in RATING_TYPES or rating not in grader.allowed:
-        _refuse_rating([state.query_id], [rating], grader)
+    _check_ratings(state.itself, [rating], grader)
     answer = entry.get("answer")
     if type(answer) not in ANSWER_TYPES:
         raise Refused("not-a-text", "an answer is not a text")
-    grades = _grades_of(grader, state.direct)
+    grades = state.direct.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
     if (detail := read_detail(ours)) != NOTHING:
         grades.details[grades.size] = detail
     grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])
 
 
-_RANK = attrgetter("rank")
 _OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))
 _OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
 
@@ -477,12 +465,8 @@ def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
 
 def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
     """Return a ranking grouped by topic, in the order of first mention, then by rank."""
-    if len({ranked.query_id for ranked in ranking}) == 1:
-        return sorted(ranking, key=_RANK)
-    by_topic: dict[str, list[Ranked]] = {}
-    for ranked in ranking:
-        by_topic.setdefault(ranked.query_id, []).append(ranked)
-    return [ranked for part in by_topic.values() for ranked in sorted(part, key=_RANK)]
+    places = {topic: place for place, topic in enumerate(dict.fromkeys(one.query_id for one in ranking))}
+    return sorted(ranking, key=lambda one: (places[one.query_id], one.rank))
 
 
 KIND = FileKind(

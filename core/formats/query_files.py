@@ -16,6 +16,8 @@ from ._source import (
     Limits,
     Refused,
     Source,
+    as_object,
+    as_objects,
     check_cells,
     first_of,
     good_id,
@@ -123,9 +125,9 @@ def query_of(row: dict[str, Any]) -> Query:
     """
     narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
     answers = _answers(row)
-    subtopics = row.get("subtopics") or []
-    if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
-        raise Refused("not-a-list", "the subtopics are not a list of objects with subtopic_id and text")
+    subtopics = as_objects(
+        row.get("subtopics") or [], "the subtopics are not a list of objects with subtopic_id and text"
+    )
     if (request := row.get("request_id")) is not None:
         for key in ("topic_id", "narrative_id"):
             if str(row.get(key, request)) != str(request):
@@ -204,10 +206,8 @@ def outline_of(row: dict[str, Any]) -> Query:
 
 
 def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
-    sections = first_of(row, SECTION_KEYS) or []
-    if not isinstance(sections, list) or not all(isinstance(section, dict) for section in sections):
-        raise Refused("not-a-list", "the headings are not a list of objects with heading and headingId")
-    for section in sections:
+    listed = first_of(row, SECTION_KEYS) or []
+    for section in as_objects(listed, "the headings are not a list of objects with heading and headingId"):
         # A skeleton holds paragraphs and images among its sections.
         if "heading" not in section:
             continue
@@ -265,9 +265,7 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
             )
         for at, row in enumerate(rows, 1):
             with refusing(report, source.name, None, f"page {at}: "):
-                if not isinstance(row, dict):
-                    raise Refused("not-an-object", "not an object")
-                yield at, outline_of(row)
+                yield at, outline_of(as_object(row, "not an object"))
 
 
 def _of_cells(line: str) -> dict[str, Any]:

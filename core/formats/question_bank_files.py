@@ -33,9 +33,12 @@ from ._source import (
     Limits,
     Refused,
     Source,
+    as_object,
+    as_objects,
     first_of,
     good_id,
     good_text,
+    is_number,
     note_unread,
     open_lines,
     open_rows,
@@ -195,7 +198,7 @@ def question_of(row: dict[str, Any]) -> Question:
         active,
         None if subtopic_id is None else good_id(subtopic_id, "subtopic"),
         _optional(row, "answer_key"),
-        _choices(row.get("choices")),
+        _choices(_given(row, "choices", [])),
         _optional(row, "note"),
     )
 
@@ -212,8 +215,7 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
         if not is_tqa(text):
             report.refuse(source.name, start[0], "not-a-list", "not a list of TQA lessons with globalID and lessonName")
             return
-        for query, found in read_tqa(source, report, text):
-            yield start[0], query, found
+        yield from ((start[0], query, found) for query, found in read_tqa(source, report, text))
         return
     if NUGGET_DOCS.match((peek(source, _LOOK) or "").lstrip()):
         report.whole(source.name)
@@ -223,11 +225,11 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
             yield start[0], query, [question_of(one) for one in rows]
         return
     is_json = start[1].lstrip().startswith("{")
-    if is_json and _is_nugget_map(start[1]) and not _is_row(start[1]):
+    if is_json and _MAP.fullmatch(start[1].rstrip()) and not _is_row(start[1]):
         rest = [line for _, line in lines]
         if not BANK.search("\n".join(rest)):
-            for query, found in _read_nugget_map(source, report, start[0], rest):
-                yield start[0], query, found
+            nuggets = _read_nugget_map(source, report, start[0], rest)
+            yield from ((start[0], query, found) for query, found in nuggets)
             return
         report.whole(source.name)
         lines = iter([(start[0], " ".join(rest))])
@@ -280,8 +282,7 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
         lessons = parse_json(text)
     for at, lesson in enumerate(lessons, 1):
         with refusing(report, source.name, None, f"lesson {at}: "):
-            if not isinstance(lesson, dict):
-                raise Refused("not-an-object", "not an object")
+            lesson = as_object(lesson, "not an object")
             query = Query(
                 good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
             )
@@ -321,11 +322,7 @@ def _lesson_question(query_id: str, name: str, content: object) -> Question | No
 
 
 def _part(value: object, what: str) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Refused("not-an-object", f"not an object: {what}")
-    return value
+    return {} if value is None else as_object(value, f"not an object: {what}")
 
 
 def _part_text(value: object) -> object:
@@ -333,11 +330,6 @@ def _part_text(value: object) -> object:
     if not isinstance(value, dict):
         return value
     return value.get("processedText") or value.get("rawText")
-
-
-def _is_nugget_map(line: str) -> bool:
-    """Return whether the first line of a bank begins a map: a bare bracket, or a first value that is an object."""
-    return _MAP.fullmatch(line.rstrip()) is not None
 
 
 def _read_nugget_map(
@@ -392,19 +384,10 @@ def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
 
 
 def _relevance(value: object) -> float:
-    if value is None:
-        return 1.0
-    try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError
-        relevance = float(value)
-        if not 0 <= relevance <= MAX_WEIGHT:
-            raise ValueError
-    except (ValueError, OverflowError):
-        raise Refused(
-            "weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}"
-        ) from None
-    return relevance
+    number = "1" if value is None else str(value)
+    if isinstance(value, bool) or not is_number(number) or not 0 <= float(number) <= MAX_WEIGHT:
+        raise Refused("weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}")
+    return float(number)
 
 
 def _is_row(line: str) -> bool:
@@ -447,9 +430,7 @@ def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tupl
         text, _, facet = text.partition(" / ")
         subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
     holder = next(key for key in ITEM_KEYS if key in row)
-    items = row[holder]
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise Refused("not-a-list", "the items are not a list of objects")
+    items = as_objects(row[holder], "the items are not a list of objects")
     questions = [_rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id) for item in items]
     return Query(query_id, text, subtopics=subtopics), questions
 
@@ -462,9 +443,9 @@ def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, repor
     note_unread(item, (("text",), ("importance",)), file, number, report)
     usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
     usual["metadata"] = item.get("metadata")
-    if "weight" in own_values(item):
-        return usual
-    return usual | with_weight(item.get("importance"), partial(report.remark, file, number))
+    if "weight" not in own_values(item):
+        usual |= with_weight(item.get("importance"), partial(report.remark, file, number))
+    return usual
 
 
 def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
@@ -513,10 +494,9 @@ def _typed(cells: dict[str, str]) -> dict[str, Any]:
     """Return the cells of a CSV row as the values of our JSONL."""
     row: dict[str, Any] = {name: rearmed(cell) for name, cell in cells.items()}
     if "weight" in row:
-        try:
-            row["weight"] = float(row["weight"])
-        except ValueError:
-            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}") from None
+        if not is_number(row["weight"]):
+            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}")
+        row["weight"] = float(row["weight"])
     if "active" in row:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
     if "choices" in row:
@@ -531,12 +511,10 @@ def _given(row: dict[str, Any], name: str, default: Any) -> Any:
 
 
 def _optional(row: dict[str, Any], name: str) -> str | None:
-    value = row.get(name)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
+    value = _given(row, name, None)
+    if not isinstance(value, str | None):
         raise Refused("not-a-text", f"{name} is not a text")
-    if value.isspace():
+    if value is not None and value.isspace():
         raise Refused("empty-value", f"{name} is empty")
     return value
 
@@ -552,8 +530,6 @@ def _weight(value: object) -> float:
 
 
 def _choices(value: object) -> tuple[str, ...]:
-    if value is None or value == "":
-        return ()
     if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
         raise Refused("invalid-choices", "the choices are not a list of texts")
     return tuple(value)

@@ -79,8 +79,7 @@ def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
     Raises:
         InputError: an id is empty or holds white space, which the format cannot hold.
     """
-    for query, passage, value in rows:
-        out.write(f"{word(query, 'query')} 0 {word(passage, 'passage')} {value}\n")
+    out.writelines(f"{word(query, 'query')} 0 {word(passage, 'passage')} {value}\n" for query, passage, value in rows)
 
 
 def word(text: str, what: str) -> str:

@@ -89,9 +89,8 @@ def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
     holders: dict[str, Source] = {}
     names = []
     for source, tag in found:
-        name = tag
-        if files_with[tag] > 1:
-            name = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
+        own = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
+        name = own if files_with[tag] > 1 else tag
         if name in holders:
             reason = f"run name {name} is also used in {holders[name].file}; give one file another name or tag"
             report.refuse(source.name, None, "duplicate-run", reason)
