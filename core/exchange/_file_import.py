@@ -40,7 +40,7 @@ from ..formats import (
     read_nugget_grades,
     read_responses,
     read_samples,
-    trec_qrels,
+    trec_files,
 )
 from ..records import (
     Keeper,
@@ -734,12 +734,12 @@ IMPORTERS: dict[str, Importer] = {
         pools=True,
     ),
     "qrels": Importer(
-        _named_files(trec_qrels.read_qrels_lines, _write_qrels),
+        _named_files(trec_files.read_qrels_lines, _write_qrels),
         frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}),
         pools=True,
     ),
     "labels": Importer(
-        _named_files(trec_qrels.read_labels, _write_labels),
+        _named_files(trec_files.read_labels, _write_labels),
         frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}),
         pools=True,
     ),

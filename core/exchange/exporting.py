@@ -27,8 +27,7 @@ from ..formats import (
     graded_files,
     query_files as queries,
     question_bank_files,
-    trec_qrels,
-    trec_run,
+    trec_files,
     write_board_form,
     write_board_latex,
     write_board_tsv,
@@ -341,7 +340,7 @@ def qrels(
         for query, values in found.items()
         for passage, value in values.items()
     )
-    return written_text(trec_qrels.write_qrels, islice(rows, lines))
+    return written_text(trec_files.write_qrels, islice(rows, lines))
 
 
 def bank_jsonl(project: Project, version: int | None = None, sealed: bool = False) -> str:
@@ -510,7 +509,9 @@ def runs_zip(project: Project) -> bytes:
             " JOIN passages USING (passage_key) WHERE run_key = ? ORDER BY query_key, rank",
             [key],
         )
-        files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
+        files[_file_name(name, files)] = written_text(
+            trec_files.write_run, name, (Ranked(*row) for row in rows)
+        ).encode()
     if not files:
         raise InputError("no-runs", "No runs to export.", "Import runs first: exam import runs FILE...")
     return zipped(files)

@@ -4,8 +4,7 @@ from . import (
     passage_files as passage_files,
     query_files as query_files,
     question_bank_files as question_bank_files,
-    trec_qrels as trec_qrels,
-    trec_run as trec_run,
+    trec_files as trec_files,
 )
 from ._answer_files import (
     AnswerVerdict as AnswerVerdict,
@@ -53,12 +52,12 @@ from ._leaderboard_files import (
     write_board_latex as write_board_latex,
     write_board_tsv as write_board_tsv,
 )
-from ._nugget_bank_writing import write_nugget_banks as write_nugget_banks
 from ._nugget_banks import ANY_ANSWER as ANY_ANSWER, FORMS as FORMS, text_hash as text_hash
-from ._nugget_grade_files import (
+from ._nugget_files import (
     GradedNugget as GradedNugget,
     has_nugget_grades as has_nugget_grades,
     read_nugget_grades as read_nugget_grades,
+    write_nugget_banks as write_nugget_banks,
     write_nugget_grades as write_nugget_grades,
 )
 from ._response_files import (
@@ -75,5 +74,9 @@ from ._source import (
 )
 from .exam_files import ExamItem as ExamItem, item_id as item_id
 from .question_bank_files import BankFile as BankFile, read_bank as read_bank
-from .trec_qrels import LARGEST as LARGEST
-from .trec_run import RunLine as RunLine, name_runs as name_runs, read_run_lines as read_run_lines
+from .trec_files import (
+    LARGEST as LARGEST,
+    RunLine as RunLine,
+    name_runs as name_runs,
+    read_run_lines as read_run_lines,
+)

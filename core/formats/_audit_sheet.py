@@ -10,10 +10,9 @@ from typing import Any, Literal
 from ..errors import Report
 from ..tables import disarmed
 from ..text import one_line, quoted
-from ._columns import INTEGER
 from ._examinee_files import table_lines
 from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
-from .trec_qrels import COLUMNS, LARGEST
+from .trec_files import INTEGER, LARGEST, QRELS_COLUMNS
 
 SheetForm = Literal["tsv", "jsonl"]
 SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")
@@ -114,7 +113,7 @@ def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]
 
 def _qrels(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, (query, _, passage, value) in open_columns(
-        source, report, COLUMNS, "a qrels line", limits=Limits(SMALL)
+        source, report, QRELS_COLUMNS, "a qrels line", limits=Limits(SMALL)
     ):
         yield number, {"query_id": query, "passage_id": passage, "judgment": value}
 

@@ -18,8 +18,7 @@ from . import (
     passage_files,
     query_files,
     question_bank_files,
-    trec_qrels,
-    trec_run,
+    trec_files,
 )
 from ._file_kind import Beginning, FileKind, Form
 from ._source import KEYS_NAMED, Source
@@ -27,9 +26,9 @@ from ._source import KEYS_NAMED, Source
 KINDS_OF_FILE: dict[str, FileKind] = {
     kind.name: kind
     for kind in (
-        trec_run.KIND,
-        trec_qrels.KIND,
-        trec_qrels.LABELS,
+        trec_files.RUNS,
+        trec_files.QRELS,
+        trec_files.LABELS,
         examinee_files.SAMPLES,
         graded_files.KIND,
         answer_files.KIND,

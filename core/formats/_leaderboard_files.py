@@ -15,7 +15,6 @@ from ..errors import InputError, Report
 from ..tables import LATEX, disarmed, rearmed
 from ..text import first_few
 from ..types import Board, BoardRow
-from ._columns import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
 from ._file_kind import Beginning, FileKind
 from ._source import (
     SMALL,
@@ -33,6 +32,7 @@ from ._source import (
     refusing,
     said_cell,
 )
+from .trec_files import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
 """One line of a written leaderboard: rank, run, score, standard error, number of queries."""

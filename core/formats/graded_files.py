@@ -28,23 +28,27 @@ from ..types import (
 )
 from . import _graded_form as graded_form
 from ._file_kind import FileKind
-from ._graded_form import NOTHING, OURS, described, read_detail, read_details
-from ._graded_writing import write_graded as write_graded
-from ._nugget_grade_files import is_nugget_grade
-from ._source import Limits, Refused, Source, check_limit, check_shape, good_id, open_byte_lines, parse_json
-from ._usual_graded_line import (
+from ._graded_form import (
+    NOTHING,
+    OURS,
     Entry,
     ExamGrades,
     ParagraphData,
     PassageOfLine,
+    described,
     paragraph_data,
     parse_usual,
     passage_of,
     plain,
+    read_detail,
+    read_details,
 )
+from ._graded_writing import write_graded as write_graded
+from ._nugget_files import is_nugget_grade
+from ._source import Limits, Refused, Source, check_limit, check_shape, good_id, open_byte_lines, parse_json
 from .query_files import query_of
 from .question_bank_files import question_of
-from .trec_qrels import LARGEST
+from .trec_files import LARGEST
 
 PASSAGE_KEYS = {*PassageOfLine.__struct_fields__}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')

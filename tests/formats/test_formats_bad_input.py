@@ -16,7 +16,7 @@ from exam_workbench.errors import FileError, Problem, Report
 from exam_workbench.formats import KINDS_OF_FILE, Source, _source as source, detect, read_run_lines
 from exam_workbench.formats._source import open_lines
 from exam_workbench.formats.graded_files import read_graded
-from exam_workbench.formats.trec_qrels import write_qrels
+from exam_workbench.formats.trec_files import write_qrels
 from tests.made.refusals import check_error, check_problem, coded, refusal
 
 
