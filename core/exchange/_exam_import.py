@@ -107,7 +107,8 @@ def write_exam_items(
     """
     query = query_id or EXAM
     check_new(cursor, "query", [query])
-    made = take_queries(cursor, [Query(query, _title(file))], False, keeper)
+    stem = Path(file).stem
+    made = take_queries(cursor, [Query(query, "Exam" if stem == EXAM else f"Exam {stem}")], False, keeper)
     banked = items_by_words(cursor, [query, EXAM])
     by_id = {
         banked.get(words_of(item.question, item.key, item.choices) or ("", None, ()))
@@ -150,11 +151,6 @@ def write_exam_items(
     found = _retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)
     counts = {"items": len(by_id), "new items": len(new), "new queries": made, "new passages": passages}
     return counts | ({"retrievals": found} if found else {}) | ({"bank version": version} if version else {})
-
-
-def _title(file: str) -> str:
-    stem = Path(file).stem
-    return "Exam" if stem == EXAM else f"Exam {stem}"
 
 
 def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:

@@ -70,8 +70,7 @@ from ._exam_import import (
     write_factors,
     write_generated,
 )
-from ._graded_import import GradedFiles, GradedImport, write_labels
-from ._nugget_grade_import import graded_of, with_passage_ids
+from ._graded_import import GradedFiles, GradedImport, graded_of, with_passage_ids, write_labels
 from ._run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
 
 LARGE = frozenset(

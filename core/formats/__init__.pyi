@@ -6,12 +6,6 @@ from . import (
     question_bank_files as question_bank_files,
     trec_files as trec_files,
 )
-from ._answer_files import (
-    AnswerVerdict as AnswerVerdict,
-    WrittenAnswer as WrittenAnswer,
-    read_answer_verdicts as read_answer_verdicts,
-    read_answers as read_answers,
-)
 from ._audit_sheet import (
     SHEET_FORMS as SHEET_FORMS,
     SheetForm as SheetForm,
@@ -63,7 +57,11 @@ from ._nugget_files import (
 from ._response_files import (
     REPORT as REPORT,
     SENTENCE_KEYS as SENTENCE_KEYS,
+    AnswerVerdict as AnswerVerdict,
+    WrittenAnswer as WrittenAnswer,
     beyond_limits as beyond_limits,
+    read_answer_verdicts as read_answer_verdicts,
+    read_answers as read_answers,
     read_responses as read_responses,
 )
 from ._source import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -81,7 +81,11 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
     elif "query_id" in head and "passage_id" in head:
         read = _table(source, report)
     else:
-        read = _qrels(source, report)
+        lines = open_columns(source, report, QRELS_COLUMNS, "a qrels line", limits=Limits(SMALL))
+        read = (
+            (number, {"query_id": query, "passage_id": passage, "judgment": value})
+            for number, (query, _, passage, value) in lines
+        )
     found: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
     any_line = False
     for number, row in read:
@@ -98,24 +102,15 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
 
 
 def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    names: Sequence[str] = ()
-    for number, cells in table_lines(source, report):
-        if not names:
-            names = [cell.lower() for cell in cells]
-            continue
+    lines = table_lines(source, report)
+    names = [cell.lower() for _, header in lines[:1] for cell in header]
+    for number, cells in lines[1:]:
         with refusing(report, source.name, number):
             if len(cells) != len(names):
                 raise Refused(
                     "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names)}"
                 )
             yield number, dict(zip(names, cells, strict=True))
-
-
-def _qrels(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, (query, _, passage, value) in open_columns(
-        source, report, QRELS_COLUMNS, "a qrels line", limits=Limits(SMALL)
-    ):
-        yield number, {"query_id": query, "passage_id": passage, "judgment": value}
 
 
 def _line(row: dict[str, Any]) -> SheetLine:

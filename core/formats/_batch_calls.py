@@ -121,14 +121,10 @@ def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:
         A reply for each row, in file order.
     """
     for source in sources:
-        rows = _parquet_rows(source, report) if _is_parquet(source) else open_objects(source, report)
-        for number, row in rows:
+        in_parquet = source.path is not None and source.path.suffix == PARQUET
+        for number, row in (_parquet_rows if in_parquet else open_objects)(source, report):
             with refusing(report, source.name, number):
                 yield replace(_reply(row), file=source.name, line=number)
-
-
-def _is_parquet(source: Source) -> bool:
-    return source.path is not None and source.path.suffix == PARQUET
 
 
 def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -15,10 +15,11 @@ from ..errors import Report
 from ..tables import disarmed, rearmed
 from ..text import clean_text, first_few, without_marks
 from ..types import Question
-from ._file_kind import Beginning, FileKind
 from ._source import (
     SMALL,
     WHOLE,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,

@@ -9,7 +9,6 @@ import re
 
 from ..text import one_line
 from . import (
-    _answer_files as answer_files,
     _examinee_files as examinee_files,
     _leaderboard_files as leaderboard_files,
     _response_files as response_files,
@@ -20,8 +19,13 @@ from . import (
     question_bank_files,
     trec_files,
 )
-from ._file_kind import Beginning, FileKind, Form
-from ._source import KEYS_NAMED, Source
+from ._source import (
+    KEYS_NAMED,
+    Beginning,
+    FileKind,
+    Form,
+    Source,
+)
 
 KINDS_OF_FILE: dict[str, FileKind] = {
     kind.name: kind
@@ -31,9 +35,9 @@ KINDS_OF_FILE: dict[str, FileKind] = {
         trec_files.LABELS,
         examinee_files.SAMPLES,
         graded_files.KIND,
-        answer_files.KIND,
-        answer_files.VERDICTS,
-        response_files.KIND,
+        response_files.ANSWERS,
+        response_files.VERDICTS,
+        response_files.RESPONSES,
         exam_files.KIND,
         examinee_files.MATRIX,
         examinee_files.FACTORS,
@@ -58,11 +62,9 @@ def detect(source: Source) -> str | None:
     beginning = Beginning.of(source)
     if beginning is None:
         return None
-    for form in _forms(beginning.text):
-        for kind in KINDS_OF_FILE.values():
-            if form in kind.looks_like and kind.looks_like[form](beginning):
-                return kind.name
-    return None
+    kinds = ((form, kind) for form in _forms(beginning.text) for kind in KINDS_OF_FILE.values())
+    alike = (kind.name for form, kind in kinds if form in kind.looks_like and kind.looks_like[form](beginning))
+    return next(alike, None)
 
 
 def unrecognised(source: Source) -> str:

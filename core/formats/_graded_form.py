@@ -228,9 +228,8 @@ def passage_of(given: Any) -> PassageOfLine:
     Raises:
         AttributeError: it is not an object.
     """
-    if isinstance(given, PassageOfLine):
-        return given
-    return PassageOfLine(*map(given.get, PassageOfLine.__struct_fields__))
+    usual = isinstance(given, PassageOfLine)
+    return given if usual else PassageOfLine(*map(given.get, PassageOfLine.__struct_fields__))
 
 
 def paragraph_data(data: Any) -> ParagraphData:
@@ -239,6 +238,5 @@ def paragraph_data(data: Any) -> ParagraphData:
     Raises:
         AttributeError: it is not an object.
     """
-    if isinstance(data, ParagraphData):
-        return data
-    return ParagraphData(data.get("judgments"), data.get("rankings"), data.get(OURS))
+    usual = isinstance(data, ParagraphData)
+    return data if usual else ParagraphData(data.get("judgments"), data.get("rankings"), data.get(OURS))

@@ -15,9 +15,10 @@ from ..errors import InputError, Report
 from ..tables import LATEX, disarmed, rearmed
 from ..text import first_few
 from ..types import Board, BoardRow
-from ._file_kind import Beginning, FileKind
 from ._source import (
     SMALL,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
@@ -180,8 +181,8 @@ def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, flo
             )
         cells = {"run": run, "query": query, "measure": measure, "value": value, "Q0": "Q0", "rank": rank}
         line = [cells[name] for name in BOARD_FORMS[form]]
-        in_json = json.dumps(dict(zip(KEYS, line, strict=False)), ensure_ascii=False)
-        out.write((in_json if form == "jsonl" else "\t".join(map(str, line))) + "\n")
+        record = dict(zip(KEYS, line, strict=False))
+        out.write((json.dumps(record, ensure_ascii=False) if form == "jsonl" else "\t".join(map(str, line))) + "\n")
 
 
 def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None:
@@ -353,23 +354,18 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
             )
             rows.append(_Row(number, *ids, cells))
     rank_at = roles.get("rank")
-    values, texts = [], []
-    for at, name in enumerate(header):
-        if at in (run_at, rank_at, query_at, measure_at) or not name or STD_ERROR.fullmatch(name):
-            continue
-        given = [row.cells[at] for row in rows if row.cells[at]]
-        if not given or name.lower() == "queries":
-            continue
-        if 2 * sum(map(may_be_number, given)) < len(given):
-            report.remark(file, None, "text-column", f"the text column {name} is left out")
-            texts.append(at)
-        else:
-            values.append(at)
-    others = [header[at] for at in values if not MEASURE.fullmatch(header[at]) and at != roles.get("score")]
-    if run_at < 0 and others:
+    others = [at for at in range(len(header)) if at not in (run_at, rank_at, query_at, measure_at)]
+    others = [at for at in others if header[at].lower() not in ("", "queries") and not STD_ERROR.fullmatch(header[at])]
+    columns = {at: [row.cells[at] for row in rows if row.cells[at]] for at in others}
+    values = [at for at, cells in columns.items() if cells and 2 * sum(map(may_be_number, cells)) >= len(cells)]
+    texts = [at for at, cells in columns.items() if cells and at not in values]
+    for at in texts:
+        report.remark(file, None, "text-column", f"the text column {header[at]} is left out")
+    unknown = [header[at] for at in values if not MEASURE.fullmatch(header[at]) and at != roles.get("score")]
+    if run_at < 0 and unknown:
         raise Refused(
             "ambiguous-columns",
-            f"the columns {first_few(others)} have no names of measures; if these are systems, write a line for each"
+            f"the columns {first_few(unknown)} have no names of measures; if these are systems, write a line for each"
             " system and query, with the columns run, query, measure and value",
         )
     if measure_at >= 0 and len(values) > 1:
@@ -514,7 +510,7 @@ def _number(cell: str, what: str) -> float | None:
 
 def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
     pairs = parse_pairs(source, report, lines[0][0], [line for _, line in lines])
-    content = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
+    content: dict[str, Any] = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
     nested = all(isinstance(value, dict) for value in content.values())
     if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
         raise Refused(

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 from ..errors import Report
 from ..text import clean_text, without_marks
-from ._file_kind import FileKind
 from ._source import (
     WHOLE,
+    FileKind,
     Limits,
     Refused,
     Source,
@@ -129,13 +129,15 @@ def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
     rows = []
     for item in items:
         lettered = [f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, item.choices, strict=False)]
-        row: dict[str, Any] = {"question": item.question}
-        row |= {} if item.documentation is None else {"documentation": item.documentation}
-        row |= {"choices": lettered, "correct_answer": lettered[item.choices.index(item.key)]}
-        row |= {} if item.topic is None else {"topic": item.topic}
-        if item.retrieved:
-            row["retrieved_context"] = {name: list(texts) for name, texts in item.retrieved.items()}
-        rows.append(row)
+        row = {
+            "question": item.question,
+            "documentation": item.documentation,
+            "choices": lettered,
+            "correct_answer": lettered[item.choices.index(item.key)],
+            "topic": item.topic,
+            "retrieved_context": {name: list(texts) for name, texts in item.retrieved.items()} or None,
+        }
+        rows.append({key: value for key, value in row.items() if value is not None})
     json.dump(rows, out, ensure_ascii=False, indent=2)
     out.write("\n")
 

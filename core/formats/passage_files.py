@@ -9,8 +9,9 @@ from typing import Any, TextIO
 from ..errors import Report
 from ..types import Passage
 from . import query_files
-from ._file_kind import Beginning, FileKind
 from ._source import (
+    Beginning,
+    FileKind,
     Refused,
     Source,
     good_id,
@@ -46,16 +47,15 @@ def read_passages(source: Source, report: Report, only: Collection[str] | None =
     any_read = False
     lines = open_lines(source, report)
     for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
+        any_read = True
         with refusing(report, source.name, number):
             if only is not None and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only:
-                any_read = True
                 continue
             passage = passage_of(row)
             if len(row) > 2:
                 if row.get("title"):
                     report.remark(source.name, number, "title-before-text", "the title is added before the text")
                 note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
-            any_read = True
             yield passage
     report.require(any_read, source.name, "passages")
 

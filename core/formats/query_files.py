@@ -9,10 +9,13 @@ from typing import Any, TextIO
 
 from ..errors import Report
 from ..types import KeptObject, Query, Subtopic
-from ._file_kind import ENTRY, WORDS, Beginning, FileKind
 from ._leaderboard_files import is_trec_eval_output
 from ._source import (
+    ENTRY,
     WHOLE,
+    WORDS,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
@@ -105,16 +108,14 @@ def _topic_row(query: Query, came: dict[str, Any]) -> dict[str, Any]:
 
 def query_row(query: Query) -> dict[str, Any]:
     """Return a query as the JSON object that `query_of` reads."""
-    row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
-    if query.narrative is not None:
-        row["narrative"] = query.narrative
-    if query.further_answers:
-        row["answers"] = list(query.answers)
-    elif query.answer is not None:
-        row["answer"] = query.answer
-    if query.subtopics:
-        row["subtopics"] = [{"subtopic_id": s.subtopic_id, "text": s.text} for s in query.subtopics]
-    return row
+    row = {
+        "query_id": query.query_id,
+        "text": query.text,
+        "narrative": query.narrative,
+        **({"answers": list(query.answers)} if query.further_answers else {"answer": query.answer}),
+        "subtopics": [vars(subtopic) for subtopic in query.subtopics] or None,
+    }
+    return {key: value for key, value in row.items() if value is not None}
 
 
 def query_of(row: dict[str, Any]) -> Query:

@@ -16,7 +16,6 @@ import orjson
 from ..errors import Report
 from ..tables import csv_text, rearmed
 from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
-from ._file_kind import ENTRY, KEY, Beginning, FileKind
 from ._nugget_banks import (
     BANK,
     BANK_KEYS,
@@ -29,7 +28,11 @@ from ._nugget_banks import (
     with_weight,
 )
 from ._source import (
+    ENTRY,
+    KEY,
     WHOLE,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
@@ -327,9 +330,7 @@ def _part(value: object, what: str) -> dict[str, Any]:
 
 def _part_text(value: object) -> object:
     """Return the text of a part, preferring the processed form to the raw form."""
-    if not isinstance(value, dict):
-        return value
-    return value.get("processedText") or value.get("rawText")
+    return value.get("processedText") or value.get("rawText") if isinstance(value, dict) else value
 
 
 def _read_nugget_map(
@@ -486,8 +487,7 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
         )
     known = {subtopic.subtopic_id for subtopic in before.subtopics}
     fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
-    if fresh:
-        queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
+    queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
 
 
 def _typed(cells: dict[str, str]) -> dict[str, Any]:

@@ -14,10 +14,12 @@ from typing import NamedTuple, TextIO
 
 from ..errors import InputError, Report
 from ..types import MAX_RATING, Judgment, Ranked
-from ._file_kind import ENTRY, Beginning, FileKind
 from ._source import (
+    ENTRY,
     TREC_LINE,
     WHOLE,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
@@ -187,11 +189,10 @@ def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
     by_query: dict[str, list[int]] = {}
     for query, cell in zip(queries, column, strict=True):
         by_query.setdefault(query, []).append(int(cell) if INTEGER.fullmatch(cell) else -1)
+    firsts = ((min(each), each) for each in by_query.values())
+    if not all(first in (0, 1) and {*each} == {*range(first, first + len(each))} for first, each in firsts):
+        return ""
     several = [numbers for numbers in by_query.values() if len(numbers) > 1]
-    for numbers in by_query.values():
-        first = min(numbers)
-        if first not in (0, 1) or sorted(numbers) != list(range(first, first + len(numbers))):
-            return ""
     ways = {"up" if each == sorted(each) else "down" if each == sorted(each)[::-1] else "mixed" for each in several}
     return ways.pop() if len(ways) == 1 else "mixed" if ways else ""
 
