@@ -197,9 +197,7 @@ def _downloads(parts: list[Any]) -> Iterator[Any]:
 def _size_of(downloads: Collection[Any]) -> int | None:
     """Return the bytes that are not on this computer yet; None if unknown."""
     places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
-    sizes: list[Any] = [
-        getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()
-    ]
+    sizes: list[Any] = [getattr(one, "_size_hint", None) for one, path in places if not (path and Path(path).exists())]
     return sum(sizes) if downloads and None not in sizes else None
 
 

@@ -155,8 +155,7 @@ def write_exam_items(
 
 def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
     """Return a passage id for each text: of a passage with this text, else derived from the text's hash."""
-    clean = list(dict.fromkeys(map(clean_text, texts)))
-    stage(cursor, "exam_texts", {"text": clean}, {"text": "VARCHAR"})
+    stage(cursor, "exam_texts", {"text": list(texts)}, {"text": "VARCHAR"})
     there = dict(
         cursor.execute(
             "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts JOIN passage_texts USING (text)"
@@ -164,7 +163,7 @@ def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
         ).fetchall()
     )
     return {
-        text: there.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}" for text in clean
+        text: there.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}" for text in texts
     }
 
 

@@ -273,8 +273,8 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
-    told = {"replaced": [str(one) for one in replaced]} if replaced else {}
-    keeper.record(settled, log(cursor, author, f"import {group.kind}", files=files, counts=counts, **told))
+    detail = {"files": files, "counts": counts} | ({"replaced": list(map(str, replaced))} if replaced else {})
+    keeper.record(settled, log(cursor, author, f"import {group.kind}", **detail))
     return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
 
 
@@ -382,8 +382,7 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         found = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
-        documents = dict.fromkeys(passage for one in found for passage in one.documents)
-        add_passages(cursor, documents, keeper)
+        add_passages(cursor, dict.fromkeys(passage for one in found for passage in one.documents), keeper)
         topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
         for one in found:
             for limit in beyond_limits(one, topics.get(one.query_id, {})):
@@ -503,8 +502,8 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
             "unknown-query",
             f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
         )
-    known = [query for query in part.queries if query.query_id not in unknown]
-    return replace(part, queries=known, questions=questions)
+    queries = [query for query in part.queries if query.query_id not in unknown]
+    return replace(part, queries=queries, questions=questions)
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from ..errors import InputError, Report
 from ..tables import LATEX, disarmed, rearmed

@@ -156,13 +156,11 @@ def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
         questions: choices become a JSON list in one cell.
         out: a text file opened with newline="".
     """
-    rows = []
-    for question in questions:
-        row = question_row(question)
-        row["active"] = "true" if question.active else "false"
-        row["choices"] = orjson.dumps(row["choices"]).decode() if question.choices else ""
-        rows.append(list(row.values()))
-    out.write(csv_text(COLUMNS, rows))
+    rows = [question_row(question) for question in questions]
+    for row in rows:
+        row["active"] = "true" if row["active"] else "false"
+        row["choices"] = orjson.dumps(row["choices"]).decode() if row["choices"] else ""
+    out.write(csv_text(COLUMNS, [list(row.values()) for row in rows]))
 
 
 def question_row(question: Question) -> dict[str, Any]:
@@ -380,15 +378,11 @@ def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
         raise Refused("not-an-object", "not an object with text and relevance")
     fields = dict(content)
     text = good_text(fields.get("text"), "nugget's text").strip()
-    weight = _relevance(fields.get("relevance"))
-    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
-
-
-def _relevance(value: object) -> float:
-    number = "1" if value is None else str(value)
-    if isinstance(value, bool) or not is_number(number) or not 0 <= float(number) <= MAX_WEIGHT:
+    value = fields.get("relevance")
+    weight = "1" if value is None else str(value)
+    if isinstance(value, bool) or not is_number(weight) or not 0 <= float(weight) <= MAX_WEIGHT:
         raise Refused("weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}")
-    return float(number)
+    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", float(weight))
 
 
 def _is_row(line: str) -> bool:

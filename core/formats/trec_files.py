@@ -260,8 +260,12 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
         if layout.names and not width:
             report.remark(source.name, number, "header", "the line is a header")
         elif len(cells) != (width or len(cells)):
-            reason = f"the line has {len(cells)} cells; the first line has {width}"
-            report.refuse(source.name, number, "wrong-number-of-columns", reason)
+            report.refuse(
+                source.name,
+                number,
+                "wrong-number-of-columns",
+                f"the line has {len(cells)} cells; the first line has {width}",
+            )
         else:
             yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
         width = width or len(cells)
