@@ -121,7 +121,10 @@ class RunImport:
         self._part = quoted_path(self.files.folder / "part.parquet")
         if unknown := unknown_queries(self.cursor, self.files.queries):
             add_topics(self.cursor, unknown)
-        columns: dict[str, list[Any]] = {"query_id": [*self.files.queries], "query": [*self.files.queries.values()]}
+        columns: Mapping[str, Sequence[object]] = {
+            "query_id": [*self.files.queries],
+            "query": [*self.files.queries.values()],
+        }
         stage(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
 
     def check_queries(self) -> None:
