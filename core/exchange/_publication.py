@@ -652,7 +652,7 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:
-    """Return several leaderboards as one table that `formats.leaderboards` reads, in the order of the first."""
+    """Return several leaderboards as one table that `read_boards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarmed, header)))]
     for run in boards[0].scores:
