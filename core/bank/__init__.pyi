@@ -95,6 +95,7 @@ from ._proposals import (
 from ._question_buffer import QuestionFile as QuestionFile
 from ._question_texts import Words as Words, in_their_words as in_their_words, take_words as take_words
 from ._questions import (
+    NEWEST as NEWEST,
     QueryOverview as QueryOverview,
     check_version as check_version,
     difference as difference,

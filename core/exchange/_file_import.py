@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..atomic_files import WorkingFolder
-from ..bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from ..bank import NEWEST, Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from ..errors import FileError, InputError, Problem, Report, unknown_name
 from ..formats import (
     KINDS_OF_FILE,
@@ -63,7 +63,6 @@ from ..store import Cursor, Project, connected, log, migrations
 from ..text import first_few, how_many
 from ..types import Board, Judgment, KeptObject, Query, Question
 from ._exam_import import (
-    bank_version,
     write_answer_verdicts,
     write_answers,
     write_exam_items,
@@ -508,20 +507,22 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
     """Remark on active questions of the file's queries that the file does not name: they stay."""
-    named = {question.question_id for question in found}
-    queries = {question.query_id for question in found}
-    rows = cursor.execute(
-        "SELECT question_id, query_id FROM bank_at($version) JOIN questions USING (question_key)"
-        " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
-        {"version": bank_version(cursor)},
+    ((rest,),) = cursor.execute(
+        "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key) JOIN queries USING (query_key)"
+        " WHERE active AND query_id IN (SELECT unnest($queries::VARCHAR[]))"
+        " AND question_id NOT IN (SELECT unnest($named::VARCHAR[]))",
+        {
+            "version": NEWEST,
+            "queries": list({question.query_id for question in found}),
+            "named": [question.question_id for question in found],
+        },
     ).fetchall()
-    rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
     if rest:
         report.remark(
             names,
             None,
             "questions-stay",
-            f"{how_many(len(rest), 'questions')} of these queries left unchanged: not in the file",
+            f"{how_many(rest, 'questions')} of these queries left unchanged: not in the file",
         )
 
 
