@@ -143,7 +143,10 @@ def _grades(
     if nuggets is None:
         words = _optional(row, "question")
         given_id = None if words and row.get("nugget_id") == text_hash(words) else row.get("nugget_id")
-        question = question_of({"query_id": query_id, "text": words, "question_id": given_id})
+        if words is None:
+            question = Question(good_id(given_id, "question"), query_id, None)
+        else:
+            question = question_of({"query_id": query_id, "text": words, "question_id": given_id})
         yield make(question, *_rated(row))
         return
     for one in as_objects(nuggets, "the nuggets are not a list of objects"):

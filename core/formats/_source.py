@@ -660,8 +660,8 @@ def header_of(line: str) -> tuple[str, list[str]]:
     The separator is a tab if the line has one, else the more frequent of semicolon and comma, else white space
     (empty).
     """
-    separator = max(SEPARATORS, key=lambda sign: (line.count(sign) > 0, sign == "\t", line.count(sign)))
-    separator = separator if separator in line else ""
+    signs = (sign for sign in SEPARATORS if sign in line)
+    separator = max(signs, key=lambda sign: (sign == "\t", line.count(sign)), default="")
     return separator, [re.sub("[ -]", "_", cell.lower()) for cell in cells_of(line, separator)]
 
 
@@ -836,11 +836,8 @@ def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield first.removeprefix(codecs.BOM_UTF8)
         yield from chunks
         return
-    decoder = codecs.getincrementaldecoder("utf-16")()
     try:
-        for chunk in chain([first], chunks):
-            yield decoder.decode(chunk).encode()
-        yield decoder.decode(b"", final=True).encode()
+        yield from (text.encode() for text in codecs.iterdecode(chain([first], chunks), "utf-16"))
     except UnicodeDecodeError as error:
         raise _Broken("not-utf16", "the file begins like UTF-16 but is not valid UTF-16") from error
 

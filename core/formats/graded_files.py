@@ -6,6 +6,7 @@ import gzip
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import compress, groupby
@@ -193,14 +194,10 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
     # import.
     check_shape(line, any_depth=True)
     if known.usual:
-        before, remarks = len(known.graders), list[tuple[str, str]]()
-        try:
+        remarks: list[tuple[str, str]] = []
+        # Otherwise the line is parsed in another form, so that the message describes it as it is in the file.
+        with suppress(Refused):
             query = _record(parse_usual(line), known, lambda *remark: remarks.append(remark))
-        except Refused:
-            # Parse the line in another form below, so that the message describes the line as it is in the file.
-            for key in list(known.graders)[before:]:
-                del known.graders[key]
-        else:
             for code, reason in remarks:
                 remark(code, reason)
             return query
