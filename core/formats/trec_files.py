@@ -268,7 +268,7 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
             )
         else:
             yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
-        width = width or len(cells)
+        width = width or len(layout.names) or len(cells)
 
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
