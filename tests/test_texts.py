@@ -31,6 +31,8 @@ REASONS = {
     "refuse_or_remark": 2,
 }
 """Calls that give the code and the reason of a line of a file, with the place of the code."""
+CHECKS = {"as_object": "not-an-object", "as_objects": "not-a-list"}
+"""Calls that check a value and give the reason as second argument, with their codes."""
 PASSED_ON = (
     "code",
     "error.code",
@@ -93,13 +95,16 @@ def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
         for node in ast.walk(module):
             if not isinstance(node, ast.Call):
                 continue
+            place = f"{path.relative_to(ROOT)}:{node.lineno}"
+            if called(node) in CHECKS:
+                yield place, ast.Constant(CHECKS[called(node)]), node.args[1:2]
             at = 0 if called(node) in classes or id(node) in own else REASONS.get(called(node))
             if called(node) == "remark" and len(node.args) == 2:
                 # Inside a line of a file, its place is known already.
                 at = 0
             if at is None or len(node.args) < at + 2 or called(node) in ("AlreadySettled", "CrossedEdit"):
                 continue
-            yield f"{path.relative_to(ROOT)}:{node.lineno}", node.args[at], node.args[at + 1 : at + 3]
+            yield place, node.args[at], node.args[at + 1 : at + 3]
 
 
 def codes(code: ast.expr) -> list[str]:

@@ -108,6 +108,7 @@ from ._question_buffer import (
     take_words as take_words,
 )
 from ._questions import (
+    NEWEST as NEWEST,
     SEALED_PER_QUERY as SEALED_PER_QUERY,
     QueryOverview as QueryOverview,
     assessors_first as assessors_first,

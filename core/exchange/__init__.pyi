@@ -17,14 +17,8 @@ from ._file_import import (
     import_files as import_files,
     import_groups as import_groups,
 )
+from ._graded_import import whole_responses as whole_responses
 from ._integrity import CHECKS as CHECKS, check as check
-from ._nugget_grade_import import (
-    nugget_docs_zip as nugget_docs_zip,
-    nugget_grades_jsonl as nugget_grades_jsonl,
-    reports_jsonl as reports_jsonl,
-    response_ratings as response_ratings,
-    whole_responses as whole_responses,
-)
 from ._parquet import (
     export_grades as export_grades,
     export_project as export_project,
@@ -54,11 +48,15 @@ from .exporting import (
     board_latex as board_latex,
     board_tsv as board_tsv,
     graded_file as graded_file,
+    nugget_docs_zip as nugget_docs_zip,
+    nugget_grades_jsonl as nugget_grades_jsonl,
     qrels as qrels,
     qrels_counts as qrels_counts,
     qrels_head as qrels_head,
     queries_jsonl as queries_jsonl,
     recorded as recorded,
+    reports_jsonl as reports_jsonl,
+    response_ratings as response_ratings,
     runs_zip as runs_zip,
     zipped as zipped,
 )

@@ -11,7 +11,7 @@ from typing import Any
 from .. import graders, grading
 from ..atomic_files import WorkingFolder, put_new
 from ..errors import GradingError, InputError, Problem, Report, unknown_name
-from ..formats import Source, passage_files, query_files, trec_qrels
+from ..formats import Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
 from ..records import Terms, keep_terms
@@ -58,7 +58,7 @@ def import_beir(
         for file in ("corpus.jsonl", "queries.jsonl", f"qrels/{_known_split(folder, split)}.tsv")
     )
     report = Report()
-    found = trec_qrels.read_qrels(judged, report)
+    found = trec_files.read_qrels(judged, report)
     report.raise_if_refused("Nothing was imported. Correct the file.")
     needed = None if all_passages else {one.passage_id for one in found} | _named(project)
     notes: list[Problem] = []
@@ -197,9 +197,7 @@ def _downloads(parts: list[Any]) -> Iterator[Any]:
 def _size_of(downloads: Collection[Any]) -> int | None:
     """Return the bytes that are not on this computer yet; None if unknown."""
     places = [(one, getattr(one, "_cache_path", None) or getattr(one, "_path", None)) for one in downloads]
-    sizes: list[Any] = [
-        getattr(one, "_size_hint", None) for one, path in places if path is None or not Path(path).exists()
-    ]
+    sizes: list[Any] = [getattr(one, "_size_hint", None) for one, path in places if not (path and Path(path).exists())]
     return sum(sizes) if downloads and None not in sizes else None
 
 
@@ -248,7 +246,7 @@ def _write_folder(found: Any, folder: Path, named: Collection[str] | None) -> No
     judged = [(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
     (folder / "qrels").mkdir()
     with (folder / "qrels" / f"{SPLIT}.tsv").open("w", encoding="utf-8") as out:
-        trec_qrels.write_qrels(judged, out)
+        trec_files.write_qrels(judged, out)
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
         query_files.write_queries(map(_query_of, found.queries_iter()), out)
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:

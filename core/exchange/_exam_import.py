@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import graders
-from ..bank import ItemFacts, put_items, question_text_key, save_questions, take_queries
+from ..bank import NEWEST, ItemFacts, latest_questions, put_items, question_text_key, save_questions, take_queries
 from ..errors import InputError, Report
 from ..formats import AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
 from ..records import (
@@ -62,24 +62,14 @@ def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> di
     Args:
         query_ids: only items of these queries; None for all.
     """
-    rows = cursor.execute(
-        "SELECT question_id, t.text, answer_key, choices FROM bank_at($version) JOIN questions USING (question_key)"
-        " JOIN queries USING (query_key) JOIN question_texts t USING (text_key)"
-        " WHERE kind = 'choice' AND ($queries IS NULL OR query_id IN (SELECT unnest($queries::VARCHAR[])))"
-        " ORDER BY question_key DESC",
-        {"version": bank_version(cursor), "queries": None if query_ids is None else list(query_ids)},
-    ).fetchall()
+    items = [item for item in latest_questions(cursor) if item.kind == "choice"]
     found = {
-        words: item
-        for item, text, answer_key, choices in rows
-        if (words := words_of(text, answer_key, json.loads(choices))) is not None
+        words: item.question_id
+        for item in reversed(items)
+        if (query_ids is None or item.query_id in query_ids)
+        and (words := words_of(item.text, item.answer_key, item.choices)) is not None
     }
     return {(text, None, choices): item for (text, _, choices), item in found.items()} | found
-
-
-def bank_version(cursor: Cursor) -> int:
-    """Return the newest version of the bank; 0 without one."""
-    return int(cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0])
 
 
 def write_exam_items(
@@ -107,7 +97,8 @@ def write_exam_items(
     """
     query = query_id or EXAM
     check_new(cursor, "query", [query])
-    made = take_queries(cursor, [Query(query, _title(file))], False, keeper)
+    stem = Path(file).stem
+    made = take_queries(cursor, [Query(query, "Exam" if stem == EXAM else f"Exam {stem}")], False, keeper)
     banked = items_by_words(cursor, [query, EXAM])
     by_id = {
         banked.get(words_of(item.question, item.key, item.choices) or ("", None, ()))
@@ -118,12 +109,7 @@ def write_exam_items(
     texts += [text for item in items for found in item.retrieved.values() for text in found]
     names = _named(cursor, dict.fromkeys(texts))
     passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
-    known = {
-        key
-        for (key,) in cursor.execute(
-            "SELECT question_id FROM questions WHERE question_key IN (SELECT question_key FROM question_revisions)"
-        ).fetchall()
-    }
+    known = {question.question_id for question in latest_questions(cursor)}
     new = {key: item for key, item in by_id.items() if key not in known}
     if len(new) < len(by_id):
         report.remark(
@@ -152,15 +138,9 @@ def write_exam_items(
     return counts | ({"retrievals": found} if found else {}) | ({"bank version": version} if version else {})
 
 
-def _title(file: str) -> str:
-    stem = Path(file).stem
-    return "Exam" if stem == EXAM else f"Exam {stem}"
-
-
 def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
     """Return a passage id for each text: of a passage with this text, else derived from the text's hash."""
-    clean = list(dict.fromkeys(map(clean_text, texts)))
-    stage(cursor, "exam_texts", {"text": clean}, {"text": "VARCHAR"})
+    stage(cursor, "exam_texts", {"text": list(texts)}, {"text": "VARCHAR"})
     there = dict(
         cursor.execute(
             "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts JOIN passage_texts USING (text)"
@@ -168,7 +148,7 @@ def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
         ).fetchall()
     )
     return {
-        text: there.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}" for text in clean
+        text: there.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}" for text in texts
     }
 
 
@@ -285,12 +265,7 @@ def _place_items(
     by_words = items_by_words(cursor)
     # Entries with keys come last, so they replace entries without keys.
     words_by_id = {item: words for words, item in by_words.items()}
-    kinds = dict(
-        cursor.execute(
-            "SELECT question_id, kind FROM bank_at($version) JOIN questions USING (question_key)",
-            {"version": bank_version(cursor)},
-        ).fetchall()
-    )
+    kinds = {question.question_id: question.kind for question in latest_questions(cursor)}
     new: dict[str, Question] = {}
     places: list[dict[str, str]] = []
     for one in read:
@@ -347,7 +322,7 @@ def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     rows = cursor.execute(
         "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
         " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
-        {"version": bank_version(cursor)},
+        {"version": NEWEST},
     ).fetchall()
     asked = {item: _asked(text, key, json.loads(choices)) for item, text, key, choices, _ in rows if item in items}
     return {

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..atomic_files import WorkingFolder
-from ..bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from ..bank import NEWEST, Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from ..errors import FileError, InputError, Problem, Report, unknown_name
 from ..formats import (
     KINDS_OF_FILE,
@@ -40,7 +40,7 @@ from ..formats import (
     read_nugget_grades,
     read_responses,
     read_samples,
-    trec_qrels,
+    trec_files,
 )
 from ..records import (
     Keeper,
@@ -63,15 +63,13 @@ from ..store import Cursor, Project, connected, log, migrations
 from ..text import first_few, how_many
 from ..types import Board, Judgment, KeptObject, Query, Question
 from ._exam_import import (
-    bank_version,
     write_answer_verdicts,
     write_answers,
     write_exam_items,
     write_factors,
     write_generated,
 )
-from ._graded_import import GradedFiles, GradedImport, write_labels
-from ._nugget_grade_import import graded_of, with_passage_ids
+from ._graded_import import GradedFiles, GradedImport, graded_of, with_passage_ids, write_labels
 from ._run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
 
 LARGE = frozenset(
@@ -274,8 +272,8 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
-    told = {"replaced": [str(one) for one in replaced]} if replaced else {}
-    keeper.record(settled, log(cursor, author, f"import {group.kind}", files=files, counts=counts, **told))
+    detail = {"files": files, "counts": counts} | ({"replaced": list(map(str, replaced))} if replaced else {})
+    keeper.record(settled, log(cursor, author, f"import {group.kind}", **detail))
     return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
 
 
@@ -383,8 +381,7 @@ def _responses(sources: Sequence[Source], report: Report, options: Options, fold
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         found = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
-        documents = dict.fromkeys(passage for one in found for passage in one.documents)
-        add_passages(cursor, documents, keeper)
+        add_passages(cursor, dict.fromkeys(passage for one in found for passage in one.documents), keeper)
         topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
         for one in found:
             for limit in beyond_limits(one, topics.get(one.query_id, {})):
@@ -410,21 +407,16 @@ def _of_known_queries(into: _Into, file: str, found: Sequence[tuple[Judgment, in
     first_lines: dict[str, int] = {}
     for judgment, line in found:
         first_lines.setdefault(judgment.query_id, line)
-    unknown = set(_unknown(into.cursor, file, first_lines, into.options, into.report))
+    unknown = unknown_queries(into.cursor, first_lines)
+    if unknown and add_topics(into.cursor, unknown):
+        unknown = unknown_queries(into.cursor, unknown)
+    report_unknown(into.report, file, unknown, first_lines, into.options.skip_unknown)
+    if into.options.skip_unknown and first_lines and len(unknown) == len(first_lines):
+        into.report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     into.report.raise_if_refused(_NAME_QUERIES)
-    known = [judgment for judgment, _ in found if judgment.query_id not in unknown]
+    lost = set(unknown)
+    known = [judgment for judgment, _ in found if judgment.query_id not in lost]
     return with_passage_ids(into.cursor, known, file, into.report)
-
-
-def _unknown(cursor: Cursor, file: str, first_lines: Mapping[str, int], options: Options, report: Report) -> list[str]:
-    """Return the unknown query ids of a file; refuse or remark on them as the options say."""
-    unknown = unknown_queries(cursor, first_lines)
-    if unknown and add_topics(cursor, unknown):
-        unknown = unknown_queries(cursor, unknown)
-    report_unknown(report, file, unknown, first_lines, options.skip_unknown)
-    if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
-        report.refuse(file, None, "nothing-left", NOTHING_LEFT)
-    return unknown
 
 
 def _bank(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -434,39 +426,36 @@ def _bank(sources: Sequence[Source], report: Report, options: Options, folder: P
         read = [_as_named_here(cursor, part) for part in files]
         if options.skip_unknown:
             read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
-        names = ", ".join(Path(source.name).name for source in sources)
-        return _write_bank(cursor, read, names, report, keeper, author)
+        names = _names(sources)
+        found = [question for part in read for question in part.questions]
+        new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
+        keep_objects(cursor, [one for part in read for one in part.kept])
+        words = take_words(cursor, found)
+        version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
+        ((added, changed),) = cursor.execute(
+            "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions"
+            " WHERE version = ?",
+            [version or 0],
+        ).fetchall()
+        _remark_on_rest(cursor, found, names, report)
+        counts = {
+            "questions": len(found),
+            "new questions": added,
+            "changed questions": changed,
+            "new queries": new,
+        }
+        counts |= _count_words(words, names, report)
+        return counts | ({"bank version": version} if version else {})
 
     return write
 
 
-def _write_bank(
-    cursor: Cursor, read: Sequence[BankFile], names: str, report: Report, keeper: Keeper, author: str
-) -> dict[str, int]:
-    found = [question for part in read for question in part.questions]
-    new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
-    keep_objects(cursor, [one for part in read for one in part.kept])
-    before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    words = take_words(cursor, found)
-    version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
-    after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    changed = cursor.execute(
-        "SELECT count(*) FROM question_revisions WHERE version = ? AND parent_revision IS NOT NULL", [version or 0]
-    ).fetchall()[0][0]
-    _remark_on_rest(cursor, found, names, report)
-    _remark_on_words(words, names, report)
-    counts = {
-        "questions": len(found),
-        "new questions": after - before,
-        "changed questions": changed,
-        "new queries": new,
-    }
-    learnt = {GET_WORDS: words.given} if words.given else {}
-    return counts | learnt | ({"bank version": version} if version else {})
+def _names(sources: Sequence[Source]) -> str:
+    return ", ".join(Path(source.name).name for source in sources)
 
 
-def _remark_on_words(words: Words, names: str, report: Report) -> None:
-    """Remark on the effect of new texts on grades whose questions were known only by id."""
+def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
+    """Count questions that were known only by id, and remark on the effect of their new texts on grades."""
     if words.given:
         report.remark(
             names,
@@ -483,6 +472,7 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
             f"assessors had already added this text to {how_many(words.apart, 'questions')} known only by id;"
             " grades for the ids do not apply to this text",
         )
+    return {GET_WORDS: words.given} if words.given else {}
 
 
 def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
@@ -511,26 +501,28 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
             "unknown-query",
             f"left out {how_many(rest, 'questions')} of {how_many(len(unknown), 'unknown queries')}",
         )
-    known = [query for query in part.queries if query.query_id not in unknown]
-    return replace(part, queries=known, questions=questions)
+    queries = [query for query in part.queries if query.query_id not in unknown]
+    return replace(part, queries=queries, questions=questions)
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
     """Remark on active questions of the file's queries that the file does not name: they stay."""
-    named = {question.question_id for question in found}
-    queries = {question.query_id for question in found}
-    rows = cursor.execute(
-        "SELECT question_id, query_id FROM bank_at($version) JOIN questions USING (question_key)"
-        " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
-        {"version": bank_version(cursor)},
+    ((rest,),) = cursor.execute(
+        "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key) JOIN queries USING (query_key)"
+        " WHERE active AND query_id IN (SELECT unnest($queries::VARCHAR[]))"
+        " AND question_id NOT IN (SELECT unnest($named::VARCHAR[]))",
+        {
+            "version": NEWEST,
+            "queries": list({question.query_id for question in found}),
+            "named": [question.question_id for question in found],
+        },
     ).fetchall()
-    rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
     if rest:
         report.remark(
             names,
             None,
             "questions-stay",
-            f"{how_many(len(rest), 'questions')} of these queries left unchanged: not in the file",
+            f"{how_many(rest, 'questions')} of these queries left unchanged: not in the file",
         )
 
 
@@ -561,7 +553,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
             report.raise_if_refused(_MEND)
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        names = ", ".join(Path(source.name).name for source in sources)
+        names = _names(sources)
         files.take(graded_of(cursor, elsewhere, report))
         report.raise_if_refused(_MEND)
         files.close()
@@ -572,8 +564,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
                 # Free this batch before the next one is read.
                 del batch
         counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
-        _remark_on_words(into.words, names, report)
-        return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
+        return counts | _count_words(into.words, names, report)
 
     return write
 
@@ -659,8 +650,7 @@ def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]
                     report.remark(
                         source.name, None, "factors-in-name", f"the name '{one.student}' is read as {read_as}"
                     )
-        names = ", ".join(Path(source.name).name for source in sources)
-        return lambda cursor, keeper, author: write_answers(cursor, found, names, author)
+        return lambda cursor, keeper, author: write_answers(cursor, found, _names(sources), author)
 
     return read_all
 
@@ -694,7 +684,14 @@ def _named_files(
     """
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-        files = _by_name(sources, options, report, read)
+        files: dict[str, tuple[str, list[Row]]] = {}
+        for source in sources:
+            name = (options.source if len(sources) == 1 else None) or source.stem
+            if name in files:
+                report.refuse(
+                    source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
+                )
+            files[name] = (source.name, read(source, report))
 
         def write_all(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
             total: Counter[str] = Counter()
@@ -707,27 +704,11 @@ def _named_files(
     return read_all
 
 
-def _by_name(
-    sources: Sequence[Source], options: Options, report: Report, read: Callable[[Source, Report], list[Row]]
-) -> dict[str, tuple[str, list[Row]]]:
-    """Return the content of files by the name under which it is kept: the given name, or each file's own."""
-    found: dict[str, tuple[str, list[Row]]] = {}
-    for source in sources:
-        name = (options.source if len(sources) == 1 else None) or source.stem
-        if name in found:
-            report.refuse(
-                source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
-            )
-        found[name] = (source.name, read(source, report))
-    return found
-
-
 def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     found = [item for source in sources for item in exam_files.read_exam(source, report)]
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        names = ", ".join(Path(source.name).name for source in sources)
-        return write_exam_items(cursor, found, names, options.source, report, keeper, author)
+        return write_exam_items(cursor, found, _names(sources), options.source, report, keeper, author)
 
     return write
 
@@ -752,12 +733,12 @@ IMPORTERS: dict[str, Importer] = {
         pools=True,
     ),
     "qrels": Importer(
-        _named_files(trec_qrels.read_qrels_lines, _write_qrels),
+        _named_files(trec_files.read_qrels_lines, _write_qrels),
         frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}),
         pools=True,
     ),
     "labels": Importer(
-        _named_files(trec_qrels.read_labels, _write_labels),
+        _named_files(trec_files.read_labels, _write_labels),
         frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}),
         pools=True,
     ),

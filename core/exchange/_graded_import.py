@@ -1,10 +1,11 @@
-"""Import of grades: of Autograder/RUBRIC files with all data of their queries, and of labels by models."""
+"""Import of grades: from Autograder/RUBRIC files with all data of their queries, from other tools, and as labels."""
 
 from __future__ import annotations
 
 import pickle
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -14,8 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..bank import QuestionFile, add_topics, put_grader, question_text_key, take_queries
+from ..bank import QuestionFile, add_topics, latest_questions, put_grader, question_text_key, take_queries
 from ..errors import InputError, Report
+from ..formats import GradedNugget, text_hash
 from ..grading import write_grades
 from ..records import (
     Keeper,
@@ -23,6 +25,7 @@ from ..records import (
     RankingFile,
     add_job,
     add_kept_passages,
+    add_passages,
     check_new,
     end_job,
     list_keys,
@@ -38,8 +41,10 @@ from ..types import (
     GradedQuery,
     GraderSpec,
     Judgment,
+    Passage,
     Query,
     Question,
+    Ranked,
     RankedColumns,
     Subtopic,
 )
@@ -75,31 +80,6 @@ class Batch:
 
 
 @dataclass
-class Judged:
-    """Judgments in columns: number of the topic, row of the passage among all passages of the files, and value.
-
-    Args:
-        topics: numbers by topic.
-    """
-
-    topics: dict[str, int] = field(default_factory=dict)
-    _columns: tuple[array[int], ...] = field(default_factory=lambda: (array("i"), array("i"), array("i")))
-
-    def take(self, judgments: Iterable[Judgment], row_of: Mapping[str, int]) -> None:
-        """Add judgments; `row_of` gives the rows of their passages."""
-        topics, rows, values = self._columns
-        for judgment in judgments:
-            topics.append(self.topics.setdefault(judgment.query_id, len(self.topics)))
-            rows.append(row_of[judgment.passage_id])
-            values.append(judgment.value)
-
-    def columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return topics, rows and values."""
-        topics, rows, values = (np.frombuffer(column, np.int32) for column in self._columns)
-        return topics, rows, values
-
-
-@dataclass
 class GradedFiles:
     """Graded files after reading: grades in batches, passages and rankings, each in a file of their own.
 
@@ -107,13 +87,16 @@ class GradedFiles:
 
     Args:
         folder: folder of the buffer files.
+        topics: numbers by judged topic.
+        judged: judgments of each line in rows: number of the topic, row among all passages of the files, and value.
     """
 
     folder: Path
     graders: list[GraderSpec] = field(default_factory=list)
     queries: list[Query] = field(default_factory=list)
     facets: list[str] = field(default_factory=list)
-    judged: Judged = field(default_factory=Judged)
+    topics: dict[str, int] = field(default_factory=dict)
+    judged: list[np.ndarray] = field(default_factory=list)
     _listed: list[tuple[int, np.ndarray]] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
 
@@ -181,17 +164,24 @@ class GradedFiles:
         self.facets += facets
         self.passages.take(line.passages)
         self.questions.take(line.questions)
-        self.judged.take(line.judgments, row_of)
+        judged = [
+            (self.topics.setdefault(one.query_id, len(self.topics)), row_of[one.passage_id], one.value)
+            for one in line.judgments
+        ]
+        self.judged.append(np.array(judged, np.int32).reshape(-1, 3))
         self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
         for grades in line.grades:
             assert isinstance(grades, GradeBlocks), "that is how they are read"
             self._take_grades(grades, row_of)
 
     def _take_grades(self, grades: GradeBlocks, row_of: dict[str, int]) -> None:
+        number = self._numbers.setdefault(grades.grader.fingerprint, len(self.graders))
+        if number == len(self.graders):
+            self.graders.append(grades.grader)
         sizes = list(map(len, grades.question_ids))
         passages = np.fromiter(map(row_of.__getitem__, grades.passage_ids), np.int32, len(sizes))
         table: dict[str, Any] = {
-            "asked": self._asked(self._number(grades.grader), grades.question_ids),
+            "asked": self._asked(number, grades.question_ids),
             "passage": np.repeat(passages, sizes),
             "rating": list(chain.from_iterable(grades.ratings)),
         }
@@ -220,12 +210,6 @@ class GradedFiles:
                 last, own = ids, np.fromiter(map(places.__getitem__, ids), np.int32, len(ids))
             numbers.append(own)
         return np.concatenate(numbers)
-
-    def _number(self, spec: GraderSpec) -> int:
-        number = self._numbers.setdefault(spec.fingerprint, len(self.graders))
-        if number == len(self.graders):
-            self.graders.append(spec)
-        return number
 
     def _keep(self) -> None:
         if self._grades:
@@ -393,11 +377,11 @@ class GradedImport:
             if specs[number].method == "direct" or specs[number].reads
         }
         questions = self.files.questions.named(self.cursor, [one for _, one in more.values()]) if more else {}
-        keys = {
-            place: self._asked_key(spec, self._title(one) if spec.method == "direct" else questions[one])
+        texts = {
+            place: spec.asked_text(self._title(one) if spec.method == "direct" else questions[one])
             for place, (spec, one) in more.items()
         }
-        return {place: key for place, key in keys.items() if key is not None}
+        return {place: question_text_key(self.cursor, text) for place, text in texts.items() if text is not None}
 
     def _title(self, query_id: str) -> Question:
         """Return a query in the form in which a direct grader is asked it."""
@@ -405,11 +389,6 @@ class GradedImport:
             "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
         ).fetchall()
         return Question(query_id, query_id, found[0][0], answer_key=found[0][1])
-
-    def _asked_key(self, spec: GraderSpec, question: Question) -> int | None:
-        """Return the key of the text that a grader was asked; None if unknown."""
-        asked = spec.asked_text(question)
-        return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, source: str, report: Report) -> dict[str, int]:
         """Write everything that needs the whole file: runs, judgments and pool."""
@@ -431,9 +410,9 @@ class GradedImport:
                     f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are numbered again",
                 )
             self.counts["runs"] = len(runs)
-        if self.files.judged.topics:
-            topics, rows, values = self.files.judged.columns()
-            queries = self._query_keys(self.files.judged.topics)[topics]
+        if self.files.topics:
+            topics, rows, values = np.concatenate(self.files.judged).T
+            queries = self._query_keys(self.files.topics)[topics]
             self.counts["judgments"] = write_judged_keys(
                 self.cursor, source, queries, self.written.keys[rows], values, self.keeper
             )
@@ -443,27 +422,13 @@ class GradedImport:
         for _, job in self.graders:
             end_job(self.cursor, job, "imported", f"Imported from {self.names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
-        if same:
-            report.remark(
-                self.names,
-                None,
-                "grade-known",
-                f"{how_many(same, 'grades')} skipped: the same question and passage texts already have a grade",
-            )
-        if self.textless:
-            report.remark(
-                self.names,
-                None,
-                "no-passage-text",
-                f"{how_many(self.textless, 'grades')} skipped: the passage has no text",
-            )
-        if self.differing:
-            report.remark(
-                self.names,
-                None,
-                "differing-grade",
-                f"{how_many(self.differing, 'grades')} skipped: the grader already graded these texts differently",
-            )
+        for skipped, code, why in (
+            (same, "grade-known", "the same question and passage texts already have a grade"),
+            (self.textless, "no-passage-text", "the passage has no text"),
+            (self.differing, "differing-grade", "the grader already graded these texts differently"),
+        ):
+            if skipped:
+                report.remark(self.names, None, code, f"{how_many(skipped, 'grades')} skipped: {why}")
         let_go(self.cursor)
         refresh_pool(self.cursor)
         let_go(self.cursor)
@@ -585,3 +550,114 @@ def _grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -> Grad
             "Import the labels under another name (--name) with a longer scale (--scale).",
         )
     return spec
+
+
+_HASH = re.compile(r"[0-9a-f]{32}")
+Responses = dict[tuple[str, str], tuple[list[str], str]]
+"""Passages of a response by run and query: their ids, and their joined texts."""
+
+
+def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) -> list[GradedQuery]:
+    """Return grades made elsewhere as lines of a graded file, one per query.
+
+    A question is the one in the bank with the same words, else the one with the same id. A response is the project's
+    own if it consists of one passage, else a passage RUN/QUERY. A run that only the file knows gets a ranking of these.
+
+    Args:
+        report: takes refused lines: the text of a response or question is unknown, or its id has another text.
+    """
+    bank = latest_questions(cursor)
+    by_words = {(one.query_id, one.text or ""): one for one in bank}
+    by_id = {one.question_id: one for one in bank}
+    responses = whole_responses(cursor)
+    paragraphs = {(one.passage_id, one.paragraph) for one in grades}
+    several = {name for name, count in Counter(name for name, _ in paragraphs).items() if count > 1}
+    texts: dict[str, str] = {}
+    lines: dict[str, GradedQuery] = {}
+    blocks: dict[tuple[str, str], GradeBlocks] = {}
+    for one in grades:
+        query_id, words = one.query.query_id, clean_text(one.question.text or "")
+        question = (words and by_words.get((query_id, words))) or by_id.setdefault(
+            one.question.question_id, one.question
+        )
+        by_words[query_id, words] = question
+        known = clean_text(question.text or "")
+        passage = _passage(one, several, responses, report)
+        before = texts.setdefault(passage.passage_id, passage.text) or passage.text
+        texts[passage.passage_id] = before
+        if not known or words not in ("", known) or question.query_id != query_id:
+            reason = f"question {question.question_id} is not in the bank of the query with this text"
+            report.refuse(one.source.name, one.line, "unknown-question", reason)
+        if passage.text not in ("", before):
+            reason = f"passage {passage.passage_id} has another text on an earlier line"
+            report.refuse(one.source.name, one.line, "contradicting-lines", reason)
+        line = lines.setdefault(query_id, GradedQuery(one.query))
+        line.passages.append(passage)
+        line.questions.append(question)
+        if one.run is not None and (one.run, query_id) not in responses:
+            ranked = [Ranked(query_id, passage.passage_id, 1, 1.0)]
+            line.rankings = {**line.rankings, one.run: ranked}
+        given = blocks.setdefault((query_id, one.grader.fingerprint), GradeBlocks(one.grader))
+        given.details[given.size] = one.detail
+        given.add(passage.passage_id, [question.question_id], [one.rating], [one.answer])
+    for line in lines.values():
+        ids = dict.fromkeys(passage.passage_id for passage in line.passages)
+        line.passages = [Passage(passage_id, texts[passage_id]) for passage_id in ids]
+    for (query_id, _), given in blocks.items():
+        lines[query_id].grades = [*lines[query_id].grades, given]
+    return list(lines.values())
+
+
+def _passage(one: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
+    """Return the passage that a grade is about; with an empty text if the project has it."""
+    if one.passage_id is not None:
+        return Passage(f"{one.passage_id}/{one.paragraph}" if one.passage_id in several else one.passage_id, one.text)
+    query_id = one.query.query_id
+    parts, text = responses.get((one.run or "", query_id), ([], ""))
+    if len(parts) == 1 and one.text.split() in ([], text.split()):
+        return Passage(parts[0], "")
+    if parts:
+        reason = "a graded response is not one passage of the project; its grades count for the whole response only"
+        report.remark(one.source.name, one.line, "grade-of-several-passages", reason)
+    elif not one.text:
+        reason = f"run {one.run} has no response to query {query_id}; import the responses first"
+        report.refuse(one.source.name, one.line, "unknown-response", reason)
+    return Passage(f"{one.run}/{query_id}", one.text or text)
+
+
+def whole_responses(cursor: Cursor) -> Responses:
+    """Return all responses of the project with their joined texts."""
+    rows = cursor.execute(
+        "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' ' ORDER BY rank)"
+        " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " JOIN rankings USING (run_key, query_key) JOIN passages USING (passage_key)"
+        " JOIN passage_texts t USING (text_key) GROUP BY ALL"
+    ).fetchall()
+    return {(run, query): (ids, text) for run, query, ids, text in rows}
+
+
+def with_passage_ids(cursor: Cursor, judgments: Sequence[Judgment], file: str, report: Report) -> list[Judgment]:
+    """Return judgments with the passage of the project's response in place of the MD5 of the response's text.
+
+    A response of several passages is judged as a whole: as the passage RUN/QUERY.
+
+    Args:
+        report: takes a note about hashes of unknown responses.
+    """
+    hashed = {(one.query_id, one.passage_id) for one in judgments if _HASH.fullmatch(one.passage_id)}
+    found: dict[tuple[str, str], list[str]] = {}
+    for (run, query_id), (ids, text) in (whole_responses(cursor) if hashed else {}).items():
+        key = (query_id, text_hash(text))
+        if key in hashed:
+            whole = Passage(f"{run}/{query_id}", text)
+            if len(ids) > 1:
+                add_passages(cursor, [whole])
+            found.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
+    if found and (rest := hashed - found.keys()):
+        reason = f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are kept as passage ids"
+        report.remark(file, None, "unknown-response", reason)
+    return [
+        replace(one, passage_id=passage_id)
+        for one in judgments
+        for passage_id in found.get((one.query_id, one.passage_id), [one.passage_id])
+    ]

@@ -263,13 +263,11 @@ def _is_given(written: str) -> bool:
 
 def _is_kept(form: str, content: str) -> bool:
     source, report = Source("kept.jsonl", data=content.encode()), Report()
-    if form == REPORT:
-        found: object = read_responses([source], report)
-    elif form == query_files.TOPIC:
-        found = query_files.read_queries(source, report)
+    if form in (REPORT, query_files.TOPIC):
+        found = bool(read_responses([source], report) if form == REPORT else query_files.read_queries(source, report))
     else:
         found = [one.form for one in read_bank(source, report).kept] == [form]
-    return bool(found) and not report.problems
+    return found and not report.problems
 
 
 REFERENCES: Final = tuple(
@@ -949,10 +947,9 @@ def _found(project: Project, one: Check) -> list[Finding]:
         return project.read(look)
     except (duckdb.Error, WorkbenchError) as error:
         reason = error.message if isinstance(error, WorkbenchError) else first_line(error)
-        told = f"the check failed ({reason.removesuffix('.')})"
-        return [
-            Finding(one.name, "not-looked-at", "", told, 1, "", f"Try again: exam check. If it fails again: {RESTORE}")
-        ]
+        failed = f"the check failed ({reason.removesuffix('.')})"
+        todo = f"Try again: exam check. If it fails again: {RESTORE}"
+        return [Finding(one.name, "not-looked-at", "", failed, 1, "", todo)]
 
 
 def _example(cursor: Cursor, fault: Fault) -> str:

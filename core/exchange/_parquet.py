@@ -387,7 +387,12 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
         _advance(connection, manifest.keys)
         migrations.upgrade(connection)
-        _check(connection, source)
+        if found := list(islice(faults(connection), SHOWN)):
+            files = [str(source / f"{fault.table}.parquet") for fault in found]
+            problems = [
+                Problem(file, None, "inconsistent-rows", str(fault)) for file, fault in zip(files, found, strict=True)
+            ]
+            raise FileError(problems, MEND)
 
 
 def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path) -> None:
@@ -426,14 +431,6 @@ def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int
     return int(found[0]), int(found[1])
 
 
-def _check(connection: Cursor, source: Path) -> None:
-    """Refuse a project with rows that break a rule."""
-    found = list(islice(faults(connection), SHOWN))
-    if found:
-        problems = [Problem(str(source / f"{one.table}.parquet"), None, "inconsistent-rows", str(one)) for one in found]
-        raise FileError(problems, MEND)
-
-
 def _advance(connection: Cursor, last: int) -> None:
     """Set the key sequence above every key that was assigned or is in use."""
     filled = with_rows(connection)
@@ -448,13 +445,12 @@ def _advance(connection: Cursor, last: int) -> None:
 
 
 def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
-    found: dict[str, list[tuple[str, str]]] = {}
-    for table, column, type_ in cursor.execute(
-        "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
-        " AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) ORDER BY 1, column_index"
-    ).fetchall():
-        found.setdefault(table, []).append((column, type_))
-    return found
+    columns = cursor.execute(
+        "SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()"
+        " WHERE schema_name = 'main' AND NOT internal"
+        " AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary) GROUP BY 1 ORDER BY 1"
+    )
+    return dict(columns.fetchall())
 
 
 _FILE_SIZE = "256MB"

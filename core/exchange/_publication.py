@@ -174,10 +174,10 @@ def record_pool(cursor: Cursor) -> int:
 
 def pool_hash(cursor: Cursor) -> str:
     """Return the hash of the current pool."""
-    rows = cursor.execute(
+    ((sha256,),) = cursor.execute(
         f"SELECT {POOL_SHA256} FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     ).fetchall()
-    return str(rows[0][0])
+    return str(sha256)
 
 
 FORMAT = "exam-workbench qrels manifest"
@@ -297,8 +297,8 @@ _WHICH = "Use the manifest that was written when the qrels were published."
 
 def publications(project: Project) -> list[Manifest]:
     """Return the manifests of all publications, newest first."""
-    rows = project.rows("SELECT manifest FROM publications ORDER BY publication_key DESC")
-    return [json.loads(text) for (text,) in rows]
+    manifests = "SELECT manifest FROM publications ORDER BY publication_key DESC"
+    return [json.loads(text) for (text,) in project.rows(manifests)]
 
 
 def reproduce(
@@ -393,8 +393,7 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
 
 
 def _pool(project: Project) -> Manifest:
-    sha256 = project.read(pool_hash)
-    return {"passages": project.value("SELECT count(*) FROM pool"), "sha256": sha256}
+    return {"passages": project.value("SELECT count(*) FROM pool"), "sha256": project.read(pool_hash)}
 
 
 def _bank(project: Project, version: int) -> Manifest:
@@ -500,10 +499,9 @@ def bundle(
 
         def pack(publication: Publication) -> None:
             files = _files(project, publication, beside(project))
-            hashes = _hashes(files)
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
-            log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=hashes, bytes=sizes)
+            log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=_hashes(files), bytes=sizes)
             packed.append(zipped(files))
             deliver(packed[0])
 
@@ -627,17 +625,15 @@ def _readme(publication: Publication, names: list[str], sentences: Mapping[str, 
         "version": manifest["bank"]["version"],
         "measures": ", ".join(BOARD_MEASURES),
     }
-    lines = [
+    head = [
         f"Qrels of {manifest['project']['name']}, published {manifest['published_at']} by {manifest['published_by']}",
         f"with Exam Workbench {manifest['software']['version']}.",
         *([manifest["note"]] if manifest["note"] else []),
         "",
     ]
     known = {name: sentence.format(**values) for name, sentence in _WHAT.items()}
-    for name in names:
-        sentence = sentences.get(name) or known["qrels" if name.endswith(".qrels") else name]
-        lines.append(f"{name}\n    {sentence}")
-    return "\n".join(lines) + "\n"
+    known |= dict.fromkeys((name for name in names if name.endswith(".qrels")), known["qrels"]) | dict(sentences)
+    return "\n".join([*head, *(f"{name}\n    {known[name]}" for name in names)]) + "\n"
 
 
 def overrides_csv(project: Project, version: int | None = None) -> str:
@@ -656,7 +652,7 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:
-    """Return several leaderboards as one table that `formats.leaderboards` reads, in the order of the first."""
+    """Return several leaderboards as one table that `read_boards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarmed, header)))]
     for run in boards[0].scores:

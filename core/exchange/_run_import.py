@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +23,7 @@ LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
 
 LINES_A_PART = 200_000
-"""Lines that SQL processes together, or as many as the longest query has. They determine the memory needed."""
+"""Lines that SQL processes together, and at most one query more. They determine the memory needed."""
 
 _SCHEMA = pa.schema(
     [
@@ -38,13 +37,12 @@ _SCHEMA = pa.schema(
 )
 
 _REMARKS = {
-    "tied": "tied score; ties are ordered by passage id, as in trec_eval",
-    "contradicts": "the rank contradicts the scores; the scores count",
-    "unreadable": "the rank is not a number; the scores count",
+    "repeated": "the query already has this passage; the better score is kept (trec_eval rejects it)",
+    "tied": "run {}: tied score; ties are ordered by passage id, as in trec_eval",
+    "contradicts": "run {}: the rank contradicts the scores; the scores count",
+    "unreadable": "run {}: the rank is not a number; the scores count",
 }
-"""Texts of notes by kind of irregularity."""
-
-_REPEATED = "the query already has this passage; the better score is kept (trec_eval rejects it)"
+"""Texts of notes by kind of irregularity, with the name of the run. All but the first are columns of a part."""
 
 
 @dataclass
@@ -123,15 +121,11 @@ class RunImport:
         self._part = quoted_path(self.files.folder / "part.parquet")
         if unknown := unknown_queries(self.cursor, self.files.queries):
             add_topics(self.cursor, unknown)
-        columns: dict[str, list[Any]] = {
-            "query_id": list(self.files.queries),
-            "query": list(self.files.queries.values()),
+        columns: Mapping[str, Sequence[object]] = {
+            "query_id": [*self.files.queries],
+            "query": [*self.files.queries.values()],
         }
         stage(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
-        self.cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE run_query_keys AS"
-            " SELECT query, query_key FROM run_queries JOIN queries USING (query_id)"
-        )
 
     def check_queries(self) -> None:
         """Refuse, or remark on, the unknown queries of each file."""
@@ -180,48 +174,41 @@ class RunImport:
         for name, (source, tag) in zip(names, self.files.found, strict=True):
             name = before.get((source.file, tag), name)
             file, partly = holders.get(name, (source.file, False))
-            if file == source.file or partly:
-                free.append(name)
-                if partly:
-                    replaced.append(name)
-                continue
-            called = source.stem if runs_of[source] == 1 else f"{source.stem}-{tag}"
-            if called == name:
+            taken = file != source.file and not partly
+            of_file = source.stem if runs_of[source] == 1 else f"{source.stem}-{tag}"
+            called = of_file if taken else name
+            if partly or (taken and called == name):
                 replaced.append(name)
-            else:
+            elif taken:
                 # Another run of this import or of another file may already have this name. Neither run may be lost.
                 others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
                 numbered = chain([called], (f"{called}-{number}" for number in count(2)))
                 called = next(each for each in numbered if each not in others)
                 renamed.append(f"{name} to {called}")
             free.append(called)
-        if replaced:
-            reason = f"earlier versions of these runs are replaced: {first_few(replaced)}"
-            self.report.remark(self.files.found[0][0].file, None, "runs-replaced", reason)
-        if renamed:
-            reason = f"runs of other files already have these names; renamed {first_few(renamed)}"
-            self.report.remark(self.files.found[0][0].file, None, "runs-renamed", reason)
+        for code, runs, what in (
+            ("runs-replaced", replaced, "earlier versions of these runs are replaced:"),
+            ("runs-renamed", renamed, "runs of other files already have these names; renamed"),
+        ):
+            if runs:
+                self.report.remark(self.files.found[0][0].file, None, code, f"{what} {first_few(runs)}")
         return free
 
-    def _parts(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of query keys that together have about `LINES_A_PART` lines."""
-        first, held, last = None, 0, 0
-        for key, lines in self.cursor.execute(
-            f"SELECT query_key, count(*) FROM {self._lines} GROUP BY query_key ORDER BY query_key"
-        ).fetchall():
-            if first is not None and held + lines > LINES_A_PART:
-                yield first, last
-                first, held = None, 0
-            first = key if first is None else first
-            held, last = held + lines, key
-        if first is not None:
-            yield first, last
+    def _parts(self) -> list[tuple[int, int]]:
+        """Return ranges of query keys. All queries of a range but the last have at most `LINES_A_PART` lines."""
+        return self.cursor.execute(
+            "SELECT min(query_key), max(query_key) FROM (SELECT query_key, lines,"
+            f" (sum(lines) OVER (ORDER BY query_key) - lines) // {LINES_A_PART} AS part"
+            f" FROM (SELECT query_key, count(*) AS lines FROM {self._lines} GROUP BY query_key))"
+            " GROUP BY part ORDER BY part"
+        ).fetchall()
 
     @property
     def _lines(self) -> str:
         return (
             "(SELECT l.* EXCLUDE (query), query_key"
-            f" FROM read_parquet({quoted_path(self.files.file)}) l JOIN run_query_keys USING (query))"
+            f" FROM read_parquet({quoted_path(self.files.file)}) l"
+            " JOIN run_queries USING (query) JOIN queries USING (query_id))"
         )
 
     def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
@@ -270,23 +257,22 @@ class _Oddities:
 
     def gather(self, cursor: Cursor, part: str) -> None:
         """Add the irregularities in the ranked lines of some queries; `part` is an SQL table expression."""
-        columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in _REMARKS)
+        columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in [*_REMARKS][1:])
         for run, *counts in cursor.execute(
             f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part} GROUP BY run ORDER BY run"
         ).fetchall():
-            for what, line, times in zip(("repeated", *_REMARKS), counts[::2], counts[1::2], strict=True):
+            for what, line, times in zip(_REMARKS, counts[::2], counts[1::2], strict=True):
                 if times:
                     first, before = self.seen.get((run, what), (line, 0))
                     self.seen[run, what] = (min(first, line), before + int(times))
 
     def tell(self) -> None:
         """Write a remark for every irregularity."""
-        for what in ("repeated", *_REMARKS):
+        for what, reason in _REMARKS.items():
             for run, (source, _) in enumerate(self.found):
                 if (run, what) in self.seen:
                     line, times = self.seen[run, what]
-                    reason = _REPEATED if what == "repeated" else f"run {self.names[run]}: {_REMARKS[what]}"
-                    self.report.remark(source.name, line, what, reason, times)
+                    self.report.remark(source.name, line, what, reason.replace("{}", self.names[run]), times)
 
 
 NOTHING_LEFT = "all queries are unknown, so there is nothing to import"

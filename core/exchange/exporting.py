@@ -1,4 +1,4 @@
-"""Exports of a project: qrels, the bank, a graded file, a leaderboard, runs, and downloads for screens."""
+"""Exports of a project: qrels, the bank, a graded file, leaderboards, runs, and files for AutoJudge's tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zipfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial, reduce
@@ -19,27 +19,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import bank
-from ..bank import graders, how_to_grade, questions
+from ..bank import bank_for, graders, how_to_grade, questions
 from ..errors import InputError
 from ..formats import (
+    ANY_ANSWER,
+    OURS,
+    REPORT,
+    SENTENCE_KEYS,
     Source,
     TableRow,
     graded_files,
     query_files as queries,
     question_bank_files,
-    trec_qrels,
-    trec_run,
+    trec_files,
     write_board_form,
     write_board_latex,
     write_board_tsv,
     write_nugget_banks,
+    write_nugget_grades,
+    write_objects,
 )
 from ..grading import NO_USABLE_RATING
-from ..labels import Leaderboard, Policy, basis, label_qrels, progress
+from ..labels import Basis, Leaderboard, Policy, basis, label_qrels, progress
 from ..locations import is_reserved
-from ..records import find_source, judgments, kept_objects, queries_of, sealed_questions, sources, visible
+from ..records import SEALED, find_source, judgments, kept_objects, queries_of, sealed_questions, sources, visible
 from ..store import Project, record
-from ..text import written_text
+from ..text import clean_text, written_text
 from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Question, Ranked
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
@@ -147,13 +152,13 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
 
 def _topics(project: Project) -> dict[int, dict[int, str]]:
     """Return the topics of queries, key by id, by the key of their query; each topic once."""
-    found: dict[int, dict[int, str]] = {}
-    for query, topic, topic_id in project.rows(
-        "SELECT min(t.query_key), topic_key, query_id FROM topics() t JOIN queries q ON q.query_key = topic_key"
-        " GROUP BY topic_key, query_id ORDER BY topic_key"
-    ):
-        found.setdefault(query, {})[topic] = topic_id
-    return found
+    return dict(
+        project.rows(
+            "SELECT query, map_from_entries(list((topic_key, query_id) ORDER BY topic_key)) FROM"
+            " (SELECT min(t.query_key) AS query, topic_key, query_id FROM topics() t"
+            "  JOIN queries q ON q.query_key = topic_key GROUP BY topic_key, query_id) GROUP BY query ORDER BY query"
+        )
+    )
 
 
 _OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, query_key)"
@@ -226,9 +231,7 @@ def _asked(project: Project) -> dict[int, Asked]:
     One statement for all queries: planning it for a single query takes longer than fetching its grades.
     """
     separator = f"chr({ord(SEPARATOR)})"
-    sealed = sealed_questions(project)
-    found: dict[int, Asked] = {}
-    for query, question_id, text_key in project.rows(
+    rows = project.rows(
         "WITH wordings AS (SELECT query_key, question_id, text_key, text, answer_key, choices FROM question_revisions"
         "  JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
         "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
@@ -238,12 +241,13 @@ def _asked(project: Project) -> dict[int, Asked]:
         f"   CASE WHEN text_key IS NULL THEN text END, concat_ws({separator}, text, answer_key),"
         f"   concat_ws({separator}, text, answer_key, choices)]) AS asked FROM wordings"
         "   WHERE text_key IS NULL OR answer_key <> '') w JOIN question_texts t ON t.text = w.asked)"
-        " SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
-        " UNION ALL SELECT query_key, question_id, text_key FROM read ORDER BY query_key, text_key, question_id"
-    ):
-        if question_id not in sealed:
-            found.setdefault(query, []).append((question_id, text_key))
-    return found
+        " SELECT query_key, list((question_id, text_key) ORDER BY text_key, question_id)"
+        " FROM (SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
+        "  UNION ALL SELECT query_key, question_id, text_key FROM read)"
+        " WHERE NOT list_contains($sealed::VARCHAR[], question_id) GROUP BY query_key",
+        {"sealed": list(sealed_questions(project))},
+    )
+    return dict(rows)
 
 
 def _grades(
@@ -286,8 +290,7 @@ def _grades(
 
 def _columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, found: pa.Table) -> GradeColumns:
     """Return a grader's grades as columns, with the ids of the questions and passages."""
-    told = {name: _is_told(found[name]) for name in _DETAILS}
-    told = {name: where for name, where in told.items() if pc.any(where).as_py()}
+    told = {name: where for name in _DETAILS if pc.any(where := _is_told(found[name])).as_py()}
     details = {}
     if told:
         rows = pc.indices_nonzero(reduce(pc.or_, told.values()))
@@ -341,7 +344,7 @@ def qrels(
         for query, values in found.items()
         for passage, value in values.items()
     )
-    return written_text(trec_qrels.write_qrels, islice(rows, lines))
+    return written_text(trec_files.write_qrels, islice(rows, lines))
 
 
 def bank_jsonl(project: Project, version: int | None = None, sealed: bool = False) -> str:
@@ -510,7 +513,9 @@ def runs_zip(project: Project) -> bytes:
             " JOIN passages USING (passage_key) WHERE run_key = ? ORDER BY query_key, rank",
             [key],
         )
-        files[_file_name(name, files)] = written_text(trec_run.write_run, name, (Ranked(*row) for row in rows)).encode()
+        files[_file_name(name, files)] = written_text(
+            trec_files.write_run, name, (Ranked(*row) for row in rows)
+        ).encode()
     if not files:
         raise InputError("no-runs", "No runs to export.", "Import runs first: exam import runs FILE...")
     return zipped(files)
@@ -524,3 +529,130 @@ def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
     lower = {name.lower() for name in taken}
     numbered = chain([f"{stem}.run"], (f"{stem}-{number}.run" for number in count(2)))
     return next(name for name in numbered if name.lower() not in lower)
+
+
+def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> str:
+    """Return the grades of a grader as JSON lines, one each: nugget-grades.jsonl, or nugget-doc-grades.jsonl.
+
+    Args:
+        of_passages: a line for each question and pooled passage; else for each question and response of a run, with the
+            highest rating of the response's passages.
+
+    Raises:
+        InputError: the grader is unknown or has no such grades.
+    """
+    base = basis(project, policy)
+    found = _graded_rows(project, base, of_passages)
+    if not found:
+        raise InputError(
+            "no-grades", f"Grader {base.grader.spec.name} has no grades for this file.", "Choose another --grader."
+        )
+    paragraph = {"paragraph_idx": 0} if of_passages else {}
+    return written_text(write_nugget_grades, [row | paragraph for row in found])
+
+
+def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:
+    """Return a row for each response and question that can score: run, query, the highest rating of the response's
+    passages, and the number of its passages without a grade. The rating is None if all lack a grade."""
+    base = basis(project, policy)
+    return project.rows(
+        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+        f" JOIN {bank_for(base.grader.spec)} b USING (query_key) JOIN bank_at($version) r USING (question_key)"
+        " LEFT JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+        " AND grader_key = $grader WHERE r.active AND r.weight <> 0"
+        " GROUP BY run_key, tag, query_key, query_id, question_key ORDER BY run_key, query_key, question_key",
+        base.parameters,
+    )
+
+
+def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
+    """Return a zip with a file nuggets_QUERY.json for each query: questions with the passages that answer them.
+
+    Raises:
+        InputError: the grader is unknown, or a query's id cannot be the name of a file.
+    """
+    base = basis(project, policy)
+    files: dict[str, dict[str, Any]] = {}
+    for row in _graded_rows(project, base, of_passages=True):
+        questions = files.setdefault(check_file_name(row["query_id"]), {})
+        answered = questions.setdefault(row["question"], ["OR", {ANY_ANSWER: []}])
+        if (row["grade"] or 0) >= base.min_rating:
+            answered[1][ANY_ANSWER].append(row["doc_id"])
+    return zipped({f"nuggets_{name}.json": json.dumps(content, indent=4).encode() for name, content in files.items()})
+
+
+def reports_jsonl(project: Project, policy: Policy) -> str:
+    """Return the responses as reports of AutoJudge, one JSON line each; imported reports stay unchanged.
+
+    Each sentence has `evaldata.exam_workbench`: the questions that its passage answers, and the passage's label as
+    `rating`.
+    """
+    base = basis(project, policy)
+    labels, answered = label_qrels(project, base), defaultdict(list)
+    for row in _graded_rows(project, base, of_passages=True):
+        if (row["grade"] or 0) >= base.min_rating:
+            answered[row["query_id"], row["doc_id"]].append(row["question"])
+    kept = {(one.query_id, one.name): one.content for one in project.read(partial(kept_objects, form=REPORT))}
+    reports = []
+    for run, query_id, sentences in project.rows(_SENTENCES):
+        made: dict[str, Any] = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
+        made["responses"] = [{"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)]
+        report = kept.get((query_id, run), made)
+        key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
+        words = [text for one in report[key] if (text := clean_text(one["text"]).strip())]
+        if words != [place["text"] for place in sentences]:
+            # The kept report is outdated: a later response of the run was imported in another form.
+            report, key = made, "responses"
+        places, marked = iter(sentences), [dict(sentence) for sentence in report[key]]
+        # AutoJudge's tools write the same sentences under two keys.
+        report = report | {name: marked for name in SENTENCE_KEYS if report.get(name) == report[key]}
+        for sentence in marked:
+            # A passage does not contain sentences without words.
+            if sentence["text"].strip() and (place := next(places, None)):
+                rating = labels.get(query_id, {}).get(place["passage_id"])
+                ours = {"questions": answered[query_id, place["passage_id"]], "rating": rating}
+                sentence["evaldata"] = (sentence.get("evaldata") or {}) | {OURS: ours}
+        reports.append(report)
+    return written_text(write_objects, reports)
+
+
+_SENTENCES = (
+    "SELECT tag, query_id, list({'passage_id': passage_id, 'text': substr(x.text, begins + 1, ends - begins),"
+    " 'citations': citations} ORDER BY rank, s.position) FROM responses JOIN runs USING (run_key)"
+    " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
+    " JOIN passage_texts x ON x.text_key = p.text_key JOIN response_sentences s USING (passage_key)"
+    " GROUP BY run_key, tag, query_key, query_id ORDER BY run_key, query_key"
+)
+
+
+def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[str, Any]]:
+    columns, source, order = _OF_PASSAGES if of_passages else _OF_RESPONSES
+    found = project.rows(
+        f"SELECT {columns} {source} JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        " JOIN bank_at($version) r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key"
+        " JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+        f" AND grader_key = $grader WHERE t.text IS NOT NULL AND r.question_key NOT IN ({SEALED}) {order}",
+        base.parameters,
+    )
+    return [dict(zip(_KEYS, row, strict=False)) for row in found]
+
+
+_KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")
+_OF_PASSAGES = (
+    "f.run, query_id, t.text, rating, coalesce(raw, ''), round(confidence::DOUBLE, 6), passage_id, x.text",
+    "FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+    " JOIN passage_texts x ON x.text_key = p.text_key"
+    " LEFT JOIN (SELECT query_key, passage_key, arg_min(name, (rank, run_key)) AS run"
+    "  FROM rankings JOIN runs USING (run_key) GROUP BY ALL) f USING (query_key, passage_key)",
+    "ORDER BY query_key, p.position, r.position, r.question_key",
+)
+_OF_RESPONSES = (
+    "name, query_id, t.text, max(rating), coalesce(arg_max(raw, rating), ''),"
+    " round(arg_max(confidence, rating)::DOUBLE, 6)",
+    "FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+    " JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)",
+    "GROUP BY run_key, name, query_key, query_id, r.question_key, r.position, t.text"
+    " ORDER BY run_key, query_key, r.position, r.question_key",
+)
+"""SQL for the columns, the tables and the order of the export, for graded responses and (above) graded passages."""

@@ -4,16 +4,8 @@ from . import (
     passage_files as passage_files,
     query_files as query_files,
     question_bank_files as question_bank_files,
-    trec_qrels as trec_qrels,
-    trec_run as trec_run,
+    trec_files as trec_files,
 )
-from ._answer_files import (
-    AnswerVerdict as AnswerVerdict,
-    WrittenAnswer as WrittenAnswer,
-    read_answer_verdicts as read_answer_verdicts,
-    read_answers as read_answers,
-)
-from ._answer_matrix import SatElsewhere as SatElsewhere, read_matrix as read_matrix, write_matrix as write_matrix
 from ._audit_sheet import (
     SHEET_FORMS as SHEET_FORMS,
     SheetForm as SheetForm,
@@ -30,7 +22,15 @@ from ._batch_calls import (
     read_replies as read_replies,
     write_calls as write_calls,
 )
-from ._examinee_factors import Factors as Factors, factors_in_name as factors_in_name, read_factors as read_factors
+from ._examinee_files import (
+    Factors as Factors,
+    SatElsewhere as SatElsewhere,
+    factors_in_name as factors_in_name,
+    read_factors as read_factors,
+    read_matrix as read_matrix,
+    read_samples as read_samples,
+    write_matrix as write_matrix,
+)
 from ._file_kinds import (
     KINDS_OF_FILE as KINDS_OF_FILE,
     detect as detect,
@@ -46,19 +46,22 @@ from ._leaderboard_files import (
     write_board_latex as write_board_latex,
     write_board_tsv as write_board_tsv,
 )
-from ._lm_eval import read_samples as read_samples
-from ._nugget_bank_writing import write_nugget_banks as write_nugget_banks
 from ._nugget_banks import ANY_ANSWER as ANY_ANSWER, FORMS as FORMS, text_hash as text_hash
-from ._nugget_grade_files import (
+from ._nugget_files import (
     GradedNugget as GradedNugget,
     has_nugget_grades as has_nugget_grades,
     read_nugget_grades as read_nugget_grades,
+    write_nugget_banks as write_nugget_banks,
     write_nugget_grades as write_nugget_grades,
 )
 from ._response_files import (
     REPORT as REPORT,
     SENTENCE_KEYS as SENTENCE_KEYS,
+    AnswerVerdict as AnswerVerdict,
+    WrittenAnswer as WrittenAnswer,
     beyond_limits as beyond_limits,
+    read_answer_verdicts as read_answer_verdicts,
+    read_answers as read_answers,
     read_responses as read_responses,
 )
 from ._source import (
@@ -69,5 +72,9 @@ from ._source import (
 )
 from .exam_files import ExamItem as ExamItem, item_id as item_id
 from .question_bank_files import BankFile as BankFile, read_bank as read_bank
-from .trec_qrels import LARGEST as LARGEST
-from .trec_run import RunLine as RunLine, name_runs as name_runs, read_run_lines as read_run_lines
+from .trec_files import (
+    LARGEST as LARGEST,
+    RunLine as RunLine,
+    name_runs as name_runs,
+    read_run_lines as read_run_lines,
+)

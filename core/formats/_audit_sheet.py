@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import Report
 from ..tables import disarmed
 from ..text import one_line, quoted
-from ._answer_matrix import table_lines
-from ._columns import INTEGER
+from ._examinee_files import table_lines
 from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
-from .trec_qrels import COLUMNS, LARGEST
+from .trec_files import INTEGER, LARGEST, QRELS_COLUMNS
 
 SheetForm = Literal["tsv", "jsonl"]
 SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")
@@ -82,7 +81,11 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
     elif "query_id" in head and "passage_id" in head:
         read = _table(source, report)
     else:
-        read = _qrels(source, report)
+        lines = open_columns(source, report, QRELS_COLUMNS, "a qrels line", limits=Limits(SMALL))
+        read = (
+            (number, {"query_id": query, "passage_id": passage, "judgment": value})
+            for number, (query, _, passage, value) in lines
+        )
     found: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
     any_line = False
     for number, row in read:
@@ -99,24 +102,15 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
 
 
 def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    names: Sequence[str] = ()
-    for number, cells in table_lines(source, report):
-        if not names:
-            names = [cell.lower() for cell in cells]
-            continue
+    lines = table_lines(source, report)
+    names = [cell.lower() for _, header in lines[:1] for cell in header]
+    for number, cells in lines[1:]:
         with refusing(report, source.name, number):
             if len(cells) != len(names):
                 raise Refused(
                     "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names)}"
                 )
             yield number, dict(zip(names, cells, strict=True))
-
-
-def _qrels(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, (query, _, passage, value) in open_columns(
-        source, report, COLUMNS, "a qrels line", limits=Limits(SMALL)
-    ):
-        yield number, {"query_id": query, "passage_id": passage, "judgment": value}
 
 
 def _line(row: dict[str, Any]) -> SheetLine:

@@ -13,7 +13,7 @@ import orjson
 from ..atomic_files import written
 from ..errors import Report
 from ..limits import exceeded, limit
-from ._source import Refused, Source, check_shape, open_objects, refusing
+from ._source import Refused, Source, as_object, check_shape, open_objects, refusing
 
 URLS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
 """The URL path of a call, by its API."""
@@ -121,14 +121,10 @@ def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:
         A reply for each row, in file order.
     """
     for source in sources:
-        rows = _parquet_rows(source, report) if _is_parquet(source) else open_objects(source, report)
-        for number, row in rows:
+        in_parquet = source.path is not None and source.path.suffix == PARQUET
+        for number, row in (_parquet_rows if in_parquet else open_objects)(source, report):
             with refusing(report, source.name, number):
                 yield replace(_reply(row), file=source.name, line=number)
-
-
-def _is_parquet(source: Source) -> bool:
-    return source.path is not None and source.path.suffix == PARQUET
 
 
 def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -175,9 +171,7 @@ def _response(name: str, response: Any) -> Reply:
             raise Refused("invalid-json", f"the response is not valid JSON: {error.msg}") from error
     if response is None:
         return Reply(name)
-    if not isinstance(response, dict):
-        raise Refused("not-an-object", "the response is not a JSON object")
-    if "body" not in response:
+    if "body" not in as_object(response, "the response is not a JSON object"):
         response = {"status_code": 200, "body": response}
     status, body = response.get("status_code", 200), response["body"]
     if not isinstance(status, int):

@@ -9,37 +9,38 @@ import re
 
 from ..text import one_line
 from . import (
-    _answer_files as answer_files,
-    _answer_matrix as answer_matrix,
-    _examinee_factors as examinee_factors,
+    _examinee_files as examinee_files,
     _leaderboard_files as leaderboard_files,
-    _lm_eval as lm_eval,
     _response_files as response_files,
     exam_files,
     graded_files,
     passage_files,
     query_files,
     question_bank_files,
-    trec_qrels,
-    trec_run,
+    trec_files,
 )
-from ._file_kind import Beginning, FileKind, Form
-from ._source import KEYS_NAMED, Source
+from ._source import (
+    KEYS_NAMED,
+    Beginning,
+    FileKind,
+    Form,
+    Source,
+)
 
 KINDS_OF_FILE: dict[str, FileKind] = {
     kind.name: kind
     for kind in (
-        trec_run.KIND,
-        trec_qrels.KIND,
-        trec_qrels.LABELS,
-        lm_eval.KIND,
+        trec_files.RUNS,
+        trec_files.QRELS,
+        trec_files.LABELS,
+        examinee_files.SAMPLES,
         graded_files.KIND,
-        answer_files.KIND,
-        answer_files.VERDICTS,
-        response_files.KIND,
+        response_files.ANSWERS,
+        response_files.VERDICTS,
+        response_files.RESPONSES,
         exam_files.KIND,
-        answer_matrix.KIND,
-        examinee_factors.KIND,
+        examinee_files.MATRIX,
+        examinee_files.FACTORS,
         question_bank_files.KIND,
         leaderboard_files.KIND,
         passage_files.KIND,
@@ -61,11 +62,9 @@ def detect(source: Source) -> str | None:
     beginning = Beginning.of(source)
     if beginning is None:
         return None
-    for form in _forms(beginning.text):
-        for kind in KINDS_OF_FILE.values():
-            if form in kind.looks_like and kind.looks_like[form](beginning):
-                return kind.name
-    return None
+    kinds = ((form, kind) for form in _forms(beginning.text) for kind in KINDS_OF_FILE.values())
+    alike = (kind.name for form, kind in kinds if form in kind.looks_like and kind.looks_like[form](beginning))
+    return next(alike, None)
 
 
 def unrecognised(source: Source) -> str:

@@ -15,24 +15,25 @@ from ..errors import InputError, Report
 from ..tables import LATEX, disarmed, rearmed
 from ..text import first_few
 from ..types import Board, BoardRow
-from ._columns import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
-from ._file_kind import Beginning, FileKind
 from ._source import (
     SMALL,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
-    cells_of,
     check_limit,
     good_id,
     header_of,
     is_number,
+    open_cells,
     open_lines,
     parse_object,
     parse_pairs,
     refusing,
     said_cell,
 )
+from .trec_files import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
 """One line of a written leaderboard: rank, run, score, standard error, number of queries."""
@@ -111,29 +112,28 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
     """
     lines = list(open_lines(source, report, Limits(SMALL)))
     filled = [(number, line) for number, line in lines if line and not line.isspace()]
-    found: list[tuple[Board, str]] = []
+    found: list[Board] = []
     in_json = bool(filled) and filled[0][1].lstrip().startswith("{")
+    records = in_json and (
+        form or is_record(Beginning.of(source)) or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
+    )
     if filled and form and in_json != (form == "jsonl"):
         report.refuse(
             source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
         )
-    elif in_json and (
-        form or is_record(Beginning.of(source)) or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
-    ):
-        with refusing(report, source.name, None):
-            found = [(board, "") for board in _of_table(_of_records(filled, source.name, report), source, report)]
-    elif in_json:
+    elif in_json and not records:
         with refusing(report, source.name, filled[0][0]):
-            found = [(board, "") for board in _of_json(source, lines, report)]
+            found = _of_json(source, lines, report)
     else:
-        tables = list(_tables(filled, source.name, report))
+        tables = (_of_records if records else _tables)(filled, source.name, report)
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
             with refusing(report, source.name, None):
-                _name_columns(table, frozenset(queries), form)
-                found += [(board, suffix) for board in _of_table(table, source, report)]
-    found = [(board, suffix) for board, suffix in found if board.rows]
-    if any(all(STANDARD.fullmatch(row.run) for row in board.rows) for board, _ in found):
+                if not records:
+                    _name_columns(table, frozenset(queries), form)
+                found += [replace(board, name=suffix) for board in _of_table(table, source, report)]
+    found = [board for board in found if board.rows]
+    if any(all(STANDARD.fullmatch(row.run) for row in board.rows) for board in found):
         report.refuse(
             source.name,
             None,
@@ -142,11 +142,11 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
         )
     report.require(found, source.name, "leaderboard")
     boards: dict[str, Board] = {}
-    several = len({board.measure for board, _ in found}) > 1
-    for board, suffix in found:
+    several = len({board.measure for board in found}) > 1
+    for board in found:
         # Every table of a file repeats the original ranks, which do not depend on its min rating.
-        name = KIND.source_name(source) + (f" {board.measure}" if several else "")
-        name += "" if ORIGINAL_RANK.fullmatch(board.measure) else suffix
+        suffix = "" if ORIGINAL_RANK.fullmatch(board.measure) else board.name
+        name = source.stem + (f" {board.measure}" if several else "") + suffix
         boards.setdefault(name, replace(board, name=name))
     return list(boards.values())
 
@@ -181,8 +181,8 @@ def write_board_form(form: str, measure: str, rows: Iterable[tuple[str, str, flo
             )
         cells = {"run": run, "query": query, "measure": measure, "value": value, "Q0": "Q0", "rank": rank}
         line = [cells[name] for name in BOARD_FORMS[form]]
-        in_json = json.dumps(dict(zip(KEYS, line, strict=False)), ensure_ascii=False)
-        out.write((in_json if form == "jsonl" else "\t".join(map(str, line))) + "\n")
+        record = dict(zip(KEYS, line, strict=False))
+        out.write((json.dumps(record, ensure_ascii=False) if form == "jsonl" else "\t".join(map(str, line))) + "\n")
 
 
 def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None:
@@ -229,39 +229,30 @@ def _latex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> Iterator[_Table]:
-    table: _Table | None = None
-    in_footer = False
-    separator: str | None = None
-    for number, line in lines:
-        if TITLE.match(line):
-            continue
-        cells: list[str] = []
-        with refusing(report, file, number):
-            separator = header_of(line)[0] if separator is None else separator
-            cells = cells_of(line, separator)
+def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
+    tables: list[_Table] = []
+    in_footer = rubric = False
+    untitled = ((number, line) for number, line in lines if not TITLE.match(line))
+    for number, line, cells in open_cells(untitled, file, report):
         if not any(cells) or (len(cells) == 3 and cells[:2] == ["runid", "all"]):
             # The second condition is trec_eval's own line with the tag of the run.
             continue
         first = cells[0].lower()
-        if table is None or (first == "method" and table.header[0].lower() == "method"):
-            if table is not None:
-                yield table
-            table, in_footer = _Table(cells, by_commas=separator == ","), False
+        if not tables or (rubric and first == "method"):
+            tables.append(_Table(cells, by_commas=header_of(line)[0] == ","))
+            in_footer, rubric = False, first == "method"
             continue
-        if table.header[0].lower() == "method":
-            # Only RUBRIC's tables have footers. In other tables a run may have any name.
-            in_footer = in_footer or bool(FOOTER.match(line))
-            if first == "min_rating" and len(cells) > 1:
-                table.min_rating = cells[1]
+        # Only RUBRIC's tables have footers. In other tables a run may have any name.
+        in_footer = rubric and (in_footer or bool(FOOTER.match(line)))
+        if rubric and first == "min_rating" and len(cells) > 1:
+            tables[-1].min_rating = cells[1]
         if not in_footer:
-            table.rows.append((number, cells))
-    if table is not None:
-        yield table
+            tables[-1].rows.append((number, cells))
+    return tables
 
 
-def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Table:
-    """Return the records of the form jsonl as a table."""
+def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
+    """Return the records of the form jsonl as one table."""
     table = _Table(list(BOARD_FORMS["jsonl"]))
     for number, line in lines:
         with refusing(report, file, number):
@@ -272,7 +263,7 @@ def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> _Tab
             values = ["" if value is None else value for value in record.values()]
             ids = [good_id(values[places[role]], role) for role in ("run", "query", "measure")]
             table.rows.append((number, [*ids, str(values[places["score"]])]))
-    return table
+    return [table]
 
 
 def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> None:
@@ -340,8 +331,8 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     # Short rows are padded to the header's length.
     check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
     query_at, measure_at, run_at = (roles.get(role, -1) for role in ("query", "measure", "run"))
-    if run_at < 0 and query_at < 0:
-        run_at = 0
+    if query_at < 0:
+        run_at = max(run_at, 0)
     elif run_at < 0:
         report.remark(file, None, "system-of-file-name", f"no column names systems; all rows count as {source.stem}")
     rows: list[_Row] = []
@@ -356,28 +347,25 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
                 raise Refused(
                     "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(header)}{comma}"
                 )
-            run = good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run")
-            query = good_id(cells[query_at], "query") if query_at >= 0 else ""
-            measure = good_id(cells[measure_at], "measure") if measure_at >= 0 else ""
-            rows.append(_Row(number, run, query, measure, cells))
+            ids = (
+                good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run"),
+                good_id(cells[query_at], "query") if query_at >= 0 else "",
+                good_id(cells[measure_at], "measure") if measure_at >= 0 else "",
+            )
+            rows.append(_Row(number, *ids, cells))
     rank_at = roles.get("rank")
-    values, texts = [], []
-    for at, name in enumerate(header):
-        if at in (run_at, rank_at, query_at, measure_at) or not name or STD_ERROR.fullmatch(name):
-            continue
-        given = [row.cells[at] for row in rows if row.cells[at]]
-        if not given or name.lower() == "queries":
-            continue
-        if 2 * sum(map(may_be_number, given)) < len(given):
-            report.remark(file, None, "text-column", f"the text column {name} is left out")
-            texts.append(at)
-        else:
-            values.append(at)
-    others = [header[at] for at in values if not MEASURE.fullmatch(header[at]) and at != roles.get("score")]
-    if run_at < 0 and others:
+    others = [at for at in range(len(header)) if at not in (run_at, rank_at, query_at, measure_at)]
+    others = [at for at in others if header[at].lower() not in ("", "queries") and not STD_ERROR.fullmatch(header[at])]
+    columns = {at: [row.cells[at] for row in rows if row.cells[at]] for at in others}
+    values = [at for at, cells in columns.items() if cells and 2 * sum(map(may_be_number, cells)) >= len(cells)]
+    texts = [at for at, cells in columns.items() if cells and at not in values]
+    for at in texts:
+        report.remark(file, None, "text-column", f"the text column {header[at]} is left out")
+    unknown = [header[at] for at in values if not MEASURE.fullmatch(header[at]) and at != roles.get("score")]
+    if run_at < 0 and unknown:
         raise Refused(
             "ambiguous-columns",
-            f"the columns {first_few(others)} have no names of measures; if these are systems, write a line for each"
+            f"the columns {first_few(unknown)} have no names of measures; if these are systems, write a line for each"
             " system and query, with the columns run, query, measure and value",
         )
     if measure_at >= 0 and len(values) > 1:
@@ -386,13 +374,12 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
             raise Refused(
                 "ambiguous-columns", f"several columns of numbers ({', '.join(header)}); rename one of them to value"
             )
-    measures = list(dict.fromkeys(row.measure for row in rows))
     named = any(MEASURE.fullmatch(header[at]) for at in values if at != roles.get("score"))
     if query_at >= 0 or not named or min(Counter(row.run for row in rows).values(), default=1) > 1:
         # Systems occur more than once in a long table, even if its header does not name a query or measure column.
         texts = []
     for at in values:
-        for measure in measures:
+        for measure in dict.fromkeys(row.measure for row in rows):
             of_measure = [row for row in rows if row.measure == measure]
             places = _Places(at, _error_column(header, at), rank_at, texts)
             yield _board(measure or header[at], places, of_measure, file, report)
@@ -449,10 +436,8 @@ def _hold_queries(cells: set[str], queries: frozenset[str]) -> bool:
 
 def _error_column(header: list[str], at: int) -> int | None:
     """Return the column of a measure's standard errors: to its right, after an optional +/-."""
-    for after in (at + 1, at + 2):
-        if after < len(header) and header[after] != "+/-":
-            return after if STD_ERROR.fullmatch(header[after]) else None
-    return None
+    after = at + 2 if header[at + 1 : at + 2] == ["+/-"] else at + 1
+    return after if after < len(header) and STD_ERROR.fullmatch(header[after]) else None
 
 
 def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: Report) -> Board:
@@ -507,18 +492,17 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
             report.remark(
                 file, None, "fewer-queries", f"{measure}: a run has scores for fewer queries than another run"
             )
-    told_apart = frozenset(cell for _, _, *texts in seen for cell in texts) if len(board) < len(seen) else frozenset()
+    apart = [cell for _, _, *texts in seen for cell in texts] if len(board) < len(seen) else []
     # Systems can be compared over common queries only if the scores per query of all systems are known.
-    return Board("", measure, list(board.values()), per_query if per_query.keys() == board.keys() else {}, told_apart)
+    known = per_query if per_query.keys() == board.keys() else {}
+    return Board("", measure, list(board.values()), known, frozenset(apart))
 
 
 def _number(cell: str, what: str) -> float | None:
     """Return the number in a cell; None if it is empty or nan."""
-    if not cell:
-        return None
-    if not is_number(cell):
+    if cell and not is_number(cell):
         raise Refused("not-a-number", f"the {what} is {said_cell(cell)}")
-    number = float(cell)
+    number = float(cell or "nan")
     if math.isinf(number):
         raise Refused("not-a-number", f"the {what} is {cell!r}, not a finite number")
     return None if math.isnan(number) else number
@@ -526,7 +510,7 @@ def _number(cell: str, what: str) -> float | None:
 
 def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
     pairs = parse_pairs(source, report, lines[0][0], [line for _, line in lines])
-    content = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
+    content: dict[str, Any] = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
     nested = all(isinstance(value, dict) for value in content.values())
     if nested and (others := [name for name in content if not MEASURE.fullmatch(name)]):
         raise Refused(
@@ -534,17 +518,16 @@ def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> li
             f"unknown measures: {first_few(others)}; import judgments as qrels, rankings as runs, and unusual measures"
             " as a table",
         )
-    maps = content if nested else {"score": content}
-    if any("_overall_" in scores for scores in maps.values()):
-        report.remark(source.name, None, "overall-left-out", "_overall_ is not a run and is left out")
-    return [Board("", good_id(name, "measure"), _of_map(scores)) for name, scores in maps.items()]
-
-
-def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
-    for run, score in scores.items():
-        if isinstance(score, bool) or not isinstance(score, (int, float)):
-            raise Refused("not-a-number", f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
-    return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items() if run != "_overall_"]
+    boards = []
+    for name, scores in (content if nested else {"score": content}).items():
+        if scores.pop("_overall_", None) is not None:
+            report.remark(source.name, None, "overall-left-out", "_overall_ is not a run and is left out")
+        for run, score in scores.items():
+            if type(score) not in (int, float):
+                raise Refused("not-a-number", f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
+        rows = [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items()]
+        boards.append(Board("", good_id(name, "measure"), rows))
+    return boards
 
 
 def _is_table(beginning: Beginning) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from ..text import LONGEST_ID, one_line
 from ..types import Query, Question, Subtopic
 from ._graded_form import OURS
-from ._source import Refused, first_of, good_id, good_text, is_number, value_of
+from ._source import Refused, as_object, first_of, good_id, good_text, is_number, value_of
 from .query_files import query_of
 
 QUERY_KEYS = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
@@ -96,9 +96,7 @@ def own_values(entry: dict[str, Any]) -> dict[str, Any]:
 def _own(entry: dict[str, Any]) -> dict[str, Any]:
     metadata = entry.get("metadata")
     ours = metadata.get(OURS) if isinstance(metadata, dict) else None
-    if not isinstance(ours, dict | None):
-        raise Refused("not-an-object", f"metadata.{OURS} is not an object")
-    return ours or {}
+    return {} if ours is None else as_object(ours, f"metadata.{OURS} is not an object")
 
 
 def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[dict[str, Any]]]:
@@ -158,9 +156,7 @@ def bank_of_nugget_docs(row: dict[str, Any], name: str) -> dict[str, Any]:
 def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
     """Yield entries with the text of their parent, each followed by its own sub-nuggets."""
     for entry in entries:
-        if not isinstance(entry, dict):
-            raise Refused("not-an-object", "a nugget is not an object")
-        yield entry, parent
+        yield as_object(entry, "a nugget is not an object"), parent
         yield from _flat(_listed(entry.get("sub_nuggets"), "sub_nuggets"), wording(entry)[1])
 
 
@@ -209,8 +205,7 @@ def _note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
     documents = [one.get("doc_id") if isinstance(one, dict) else one for one in cited]
     creators = entry.get("creator")
     creators = [creators] if isinstance(creators, dict) else _listed(creators, "creator")
-    if not all(isinstance(one, dict) for one in creators):
-        raise Refused("not-an-object", "a creator is not an object")
+    creators = [as_object(one, "a creator is not an object") for one in creators]
     found = {
         REFERENCES: [good_id(one, "passage") for one in documents],
         AUTHOR: [good_id(one["assessor_id"], "assessor") for one in creators if one.get("assessor_id")],

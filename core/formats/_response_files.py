@@ -1,26 +1,34 @@
-"""Generated responses: TREC RAG JSONL with cited sentences, plain JSONL, or a JSON map query -> run -> text."""
+"""Generated responses: TREC RAG JSONL with cited sentences, plain JSONL, or a JSON map query -> run -> text; generated
+answers and human verdicts on answers: JSONL."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from ..errors import Report
 from ..text import clean_text
 from ..types import Passage, Response, Sentence
-from ._file_kind import ENTRY, WORDS, Beginning, FileKind
 from ._nugget_banks import BANK, BANK_KEYS
 from ._source import (
+    ENTRY,
     WHOLE,
+    WORDS,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
+    as_object,
     first_of,
     good_id,
     good_text,
     note_unread,
     open_lines,
+    open_objects,
     parse_json,
     parse_object,
     parse_pairs,
@@ -99,25 +107,24 @@ def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
     )
     found = [f"more than {most:,} {what}" for number, most, what in numbers if isinstance(most, int) and number > most]
     named = topic.get("collection_ids") or response.report["metadata"].get("collection_ids") or []
-    for collection, pattern in COLLECTIONS.items():
-        cited = {one for sentence in response.sentences for one in sentence.citations}
-        if any(str(one).startswith(collection) for one in named) and not all(map(pattern.fullmatch, cited)):
-            found.append(f"citations of documents that are not of the collection {collection}")
-    return found
+    cited = {one for sentence in response.sentences for one in sentence.citations}
+    return found + [
+        f"citations of documents that are not of the collection {collection}"
+        for collection, pattern in COLLECTIONS.items()
+        if any(str(one).startswith(collection) for one in named) and not all(map(pattern.fullmatch, cited))
+    ]
 
 
 def _read(source: Source, report: Report) -> Iterator[Response]:
     lines = open_lines(source, report, Limits(WHOLE))
-    first = True
-    for number, line in lines:
-        if not line or line.isspace():
-            continue
-        if first and line.lstrip().startswith("{") and not _is_row(line):
-            yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
-            return
-        first = False
-        with refusing(report, source.name, number):
-            yield _response(parse_object(line), source, number, report)
+    start, first = next((each for each in lines if each[1].strip()), (0, ""))
+    if first.lstrip().startswith("{") and not _is_row(first):
+        yield from _map(source, report, start, [first, *(rest for _, rest in lines)])
+        return
+    for number, line in chain([(start, first)], lines):
+        if line.strip():
+            with refusing(report, source.name, number):
+                yield _response(parse_object(line), source, number, report)
 
 
 def _is_row(line: str) -> bool:
@@ -149,8 +156,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
         raise Refused("not-a-list", "the references are not a list")
     text, sentences = "", []
     for number, item in enumerate(listed, 1):
-        if not isinstance(item, dict):
-            raise Refused("not-an-object", f"sentence {number} is not an object with text and citations")
+        item = as_object(item, f"sentence {number} is not an object with text and citations")
         words = item.get("text")
         if not isinstance(words, str):
             raise Refused("empty-value", f"sentence {number} has no text")
@@ -193,16 +199,9 @@ def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tup
     """Return the ids that a sentence cites, each once, and the number of citations without a reference."""
     if not isinstance(cited, list | dict):
         raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
-    ids: dict[str, None] = {}
-    dangling = 0
-    for one in cited:
-        if isinstance(one, int) and not isinstance(one, bool):
-            if not 0 <= one < len(references):
-                dangling += 1
-                continue
-            one = references[one]
-        ids[good_id(one, "cited document's")] = None
-    return tuple(ids), dangling
+    known = [one for one in cited if type(one) is not int or 0 <= one < len(references)]
+    ids = (good_id(references[one] if type(one) is int else one, "cited document's") for one in known)
+    return tuple(dict.fromkeys(ids)), len(cited) - len(known)
 
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
@@ -221,12 +220,11 @@ def _is_record(beginning: Beginning) -> bool:
     keys = beginning.keys
     if not keys.isdisjoint(BANK_KEYS):
         return False
-    if "references" in keys and not keys.isdisjoint(SENTENCE_KEYS):
-        return True
-    return not any(keys.isdisjoint(wanted) for wanted in (RUN_KEYS, QUERY_KEYS, TEXT_KEYS))
+    cited = "references" in keys and not keys.isdisjoint(SENTENCE_KEYS)
+    return cited or not any(keys.isdisjoint(wanted) for wanted in (RUN_KEYS, QUERY_KEYS, TEXT_KEYS))
 
 
-KIND = FileKind(
+RESPONSES = FileKind(
     name="responses",
     title="Generated responses",
     what="generated responses: TREC RAG or plain JSONL, or a JSON map",
@@ -237,4 +235,143 @@ KIND = FileKind(
         "record": _is_record,
         "map": lambda beginning: bool(_TEXTS.match(beginning.text)) and not BANK.search(beginning.text),
     },
+)
+
+
+ANSWER_QUERY_KEYS = ("query_id", "qid", "topic_id")
+GOLD = "gold"
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """One answer of a file.
+
+    Args:
+        run: the run whose top passages it was written from; `gold` for the gold passages.
+        k: number of these passages; None for gold.
+        draw: number of the draw, from 1.
+    """
+
+    query_id: str
+    run: str
+    k: int | None
+    draw: int
+    answer: str
+
+
+def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
+    """Read answers.
+
+    Args:
+        source: JSONL with `query_id`, `run` (or "gold"), `k` (not with gold), `draw` (default 1) and `answer`.
+        report: receives refused lines, including a second answer for the same query, run, k and draw.
+
+    Returns:
+        The answers in file order.
+    """
+    found: dict[tuple[str, str, int | None, int], WrittenAnswer] = {}
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
+            one = _answer(row)
+            note_unread(row, (ANSWER_QUERY_KEYS, ("run",), ("answer",)), source.name, number, report)
+            place = (one.query_id, one.run, one.k, one.draw)
+            if found.setdefault(place, one) is not one:
+                raise Refused(
+                    "duplicate-answer",
+                    f"query {one.query_id} already has an answer from {one.run} with this k and draw",
+                )
+    report.require(found, source.name, "answers")
+    return list(found.values())
+
+
+def _answer(row: dict[str, Any]) -> WrittenAnswer:
+    run = good_id(row.get("run"), "run")
+    k = row.get("k")
+    if run == GOLD:
+        k = None
+    elif type(k) is not int or not 1 <= k <= MOST:
+        raise Refused("invalid-number", "k is not a whole number from 1")
+    draw = row.get("draw", 1)
+    if type(draw) is not int or not 1 <= draw <= MOST:
+        raise Refused("invalid-number", "draw is not a whole number from 1")
+    return WrittenAnswer(
+        good_id(value_of(row, ANSWER_QUERY_KEYS, "query id"), "query"),
+        run,
+        k,
+        draw,
+        good_text(value_of(row, ("answer",), "answer"), "answer"),
+    )
+
+
+ANSWERS = FileKind(
+    name="answers",
+    title="Generated answers",
+    what="answers generated elsewhere: JSONL with query_id, run (or gold), k, draw and answer",
+    extensions=("jsonl",),
+    read=read_answers,
+    write=None,
+    looks_like={
+        "record": lambda beginning: (
+            {"query_id", "run", "answer"} <= beginning.keys and not {"k", "draw"}.isdisjoint(beginning.keys)
+        )
+    },
+)
+
+
+YES_NO = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class AnswerVerdict:
+    """A person's verdict whether an answer to a query is acceptable."""
+
+    query_id: str
+    answer: str
+    acceptable: bool
+
+
+def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
+    """Read verdicts.
+
+    Args:
+        source: JSONL with `query_id`, `answer` and `acceptable` (true or false, yes or no, 1 or 0).
+        report: receives refused lines, including a second, different verdict on the same answer.
+
+    Returns:
+        The verdicts in file order, each once.
+    """
+    found: dict[tuple[str, str], AnswerVerdict] = {}
+    for number, row in open_objects(source, report, Limits(WHOLE)):
+        with refusing(report, source.name, number):
+            one = AnswerVerdict(
+                good_id(value_of(row, ANSWER_QUERY_KEYS, "query id"), "query"),
+                good_text(value_of(row, ("answer",), "answer"), "answer"),
+                _acceptable(row.get("acceptable")),
+            )
+            note_unread(row, (ANSWER_QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report)
+            if found.setdefault((one.query_id, one.answer), one) != one:
+                raise Refused(
+                    "contradicting-lines", f"the same answer to query {one.query_id} has another result above"
+                )
+    report.require(found, source.name, "results")
+    return list(found.values())
+
+
+def _acceptable(value: object) -> bool:
+    if isinstance(value, str) and value.strip().lower() in YES_NO:
+        return YES_NO[value.strip().lower()]
+    if value in (0, 1) and isinstance(value, int):
+        return bool(value)
+    raise Refused("invalid-verdict", "acceptable is neither true nor false")
+
+
+VERDICTS = FileKind(
+    name="answer-verdicts",
+    title="Human results for answers",
+    what="answers that people marked as right or wrong: JSONL with query_id, answer and acceptable",
+    extensions=("jsonl",),
+    read=read_answer_verdicts,
+    write=None,
+    looks_like={"record": lambda beginning: {"query_id", "answer", "acceptable"} <= beginning.keys},
 )

@@ -1,4 +1,4 @@
-"""Safe reading of input files: compression, encodings, limits, and the report of refused lines."""
+"""Safe reading of input files: compression, encodings, limits, refused lines, and how kinds of file are recognised."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import IO, Any, Literal, TextIO, cast
 
+import numpy as np
 import orjson
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -24,7 +26,6 @@ from isal.igzip_lib import IsalError
 from ..errors import UNENDED, InputError, Report
 from ..limits import exceeded, limit
 from ..text import LONGEST_ID, fault_of_id, quoted
-from . import _json_shape as json_shape
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
@@ -33,7 +34,8 @@ KEYS_NAMED = 20
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
 """Bytes of a gzip file read at a time. Each further gzip member copies the rest of such a block."""
-MIB = 1 << 20
+RATIO_AFTER = 64 << 20
+"""Bytes that a gzip file of any size may expand to."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_MAGIC = {
@@ -138,7 +140,6 @@ class Limits:
 
     Args:
         names: by attribute, another limit's name than the usual one, such as {"line": "TREC_LINE"}.
-        given: by attribute, a value in place of the limit's own.
     """
 
     file: int
@@ -150,11 +151,9 @@ class Limits:
     refused: int
     line: int
 
-    def __init__(self, names: Mapping[str, str] | None = None, ratio_after: int = 64 * MIB, **given: int) -> None:
-        self.names = {**_FIELDS, **(names or {})}
-        self.ratio_after = ratio_after
-        for attribute, name in self.names.items():
-            setattr(self, attribute, given[attribute] if attribute in given else limit(name))
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self.names = _FIELDS | dict(names or {})
+        vars(self).update((attribute, limit(name)) for attribute, name in self.names.items())
 
     def exceeded(self, what: str, attribute: str) -> str:
         """Return a sentence that a limit is exceeded; see `limits.exceeded`."""
@@ -280,29 +279,26 @@ def open_columns(
         Line number and cells: `len(names)` of them, or more with `spare`.
     """
     wanted = f"{form} has {len(names)} ({' '.join(names)})"
-    short: tuple[int, int] | None = None
+    short: tuple[int, str] | None = None
     any_good = False
     for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
         cells = line.split() if line.isascii() else re.split(f"[{BLANKS}]+", line.strip(BLANKS))
         if not cells or not cells[0]:
             continue
         if short:
-            report.refuse(
-                source.name, short[0], "wrong-number-of-columns", f"the line has {short[1]} columns; {wanted}"
-            )
+            report.refuse(source.name, short[0], "wrong-number-of-columns", short[1])
             short = None
+        wrong = f"the line has {len(cells)} columns; {wanted}"
         if len(cells) < len(names):
-            short = (number, len(cells))
+            short = (number, wrong)
         elif len(cells) > len(names) and not spare:
-            report.refuse(
-                source.name, number, "wrong-number-of-columns", f"the line has {len(cells)} columns; {wanted}"
-            )
+            report.refuse(source.name, number, "wrong-number-of-columns", wrong)
         else:
             any_good = True
             yield number, cells
     if short:
         code, cut = ("cut-off-file", "; the file may be cut off here") if any_good else ("wrong-number-of-columns", "")
-        report.refuse(source.name, short[0], code, f"the line has {short[1]} columns; {wanted}{cut}")
+        report.refuse(source.name, short[0], code, short[1] + cut)
 
 
 def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
@@ -362,13 +358,50 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
     if any_depth and len(raw) <= most:
         # Every value takes at least one character, so this line cannot exceed the limit.
         return
-    values, levels = json_shape.bounds(raw)
+    # Counting three characters gives upper bounds.
+    levels = raw.count(b"[") + raw.count(b"{")
+    values = levels + raw.count(b",") + 1
     if values <= most and (any_depth or levels <= deepest):
         return
-    values, levels = json_shape.shape(raw)
+    values, levels = _shape(raw)
     check_limit(values, "the JSON has more than", "VALUES")
     if not any_depth:
         check_limit(levels, "the JSON is nested deeper than", "DEPTH")
+
+
+_BLOCK = 1 << 22
+"""Characters counted per step."""
+_SIGNS = b'"[]{},'
+_REST = bytes(set(range(256)) - set(_SIGNS))
+
+
+def _shape(text: bytes) -> tuple[int, int]:
+    """Return the number of values and the greatest depth of a JSON text.
+
+    Args:
+        text: JSON; the result for any other text is meaningless.
+
+    Returns:
+        The number of values: lists, objects, and all their members; an empty list counts as one more. And the levels
+        of nested lists and objects.
+    """
+    signs = text.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _REST)
+    values, deepest, depth, inside = 1, 0, 0, 0
+    for begin in range(0, len(signs), _BLOCK):
+        block = np.frombuffer(signs, np.uint8, min(_BLOCK, len(signs) - begin), begin)
+        quotes = block == ord('"')
+        # A character is inside a string if the number of quotes before it is odd.
+        within = (np.cumsum(quotes, dtype=np.int32) + inside) & 1
+        inside = int(within[-1])
+        outside = block[(within == 0) & ~quotes]
+        opens = (outside == ord("[")) | (outside == ord("{"))
+        commas = outside == ord(",")
+        values += int(opens.sum()) + int(commas.sum())
+        levels = np.cumsum(opens.astype(np.int8) - (~opens & ~commas), dtype=np.int32)
+        if len(levels):
+            deepest = max(deepest, depth + int(levels.max()))
+            depth += int(levels[-1])
+    return values, deepest
 
 
 def check_cells(line: str, delimiter: str) -> None:
@@ -386,9 +419,28 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
     Raises:
         Refused: as `parse_json`, or it is not an object.
     """
-    value = parse_json(line)
+    return as_object(parse_json(line), "the line is not a JSON object")
+
+
+def as_object(value: Any, reason: str) -> dict[str, Any]:
+    """Return a value that is a JSON object.
+
+    Raises:
+        Refused: it is not, for this reason.
+    """
     if not isinstance(value, dict):
-        raise Refused("not-an-object", "the line is not a JSON object")
+        raise Refused("not-an-object", reason)
+    return value
+
+
+def as_objects(value: Any, reason: str) -> list[dict[str, Any]]:
+    """Return a value that is a list of JSON objects.
+
+    Raises:
+        Refused: it is not, for this reason.
+    """
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise Refused("not-a-list", reason)
     return value
 
 
@@ -402,8 +454,7 @@ def open_objects(source: Source, report: Report, limits: Limits | None = None) -
 
 def write_objects(rows: Iterable[Mapping[str, Any]], out: TextIO) -> None:
     """Write JSONL, one object per line."""
-    for row in rows:
-        out.write(orjson.dumps(row).decode() + "\n")
+    out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
 
 
 def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
@@ -609,8 +660,8 @@ def header_of(line: str) -> tuple[str, list[str]]:
     The separator is a tab if the line has one, else the more frequent of semicolon and comma, else white space
     (empty).
     """
-    separator = max(SEPARATORS, key=lambda sign: (line.count(sign) > 0, sign == "\t", line.count(sign)))
-    separator = separator if separator in line else ""
+    signs = (sign for sign in SEPARATORS if sign in line)
+    separator = max(signs, key=lambda sign: (sign == "\t", line.count(sign)), default="")
     return separator, [re.sub("[ -]", "_", cell.lower()) for cell in cells_of(line, separator)]
 
 
@@ -632,6 +683,20 @@ def cells_of(line: str, separator: str) -> list[str]:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=separator, strict=True))]
     except csv.Error as fault:
         raise Refused("invalid-csv", f"invalid CSV: {fault}") from fault
+
+
+def open_cells(lines: Iterable[tuple[int, str]], file: str, report: Report) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the lines of a table with their numbers and cells, separated as in the first line, without blank lines.
+
+    Args:
+        report: receives lines that cannot be split.
+    """
+    separator: str | None = None
+    for number, line in lines:
+        if line and not line.isspace():
+            with refusing(report, file, number):
+                separator = header_of(line)[0] if separator is None else separator
+                yield number, line, cells_of(line, separator)
 
 
 def is_number(cell: str) -> bool:
@@ -661,7 +726,7 @@ def read_small(path: Path) -> bytes:
     """
     most = limit("SMALL_FILE")
     try:
-        with _regular(path) as file:
+        with open(path, "rb", opener=_open_regular) as file:
             content = file.read(most + 1)
     except OSError as error:
         raise InputError("cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error}).") from error
@@ -683,30 +748,21 @@ def read_small_text(path: Path) -> str:
 _IRREGULAR = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
 
 
-def _regular(path: Path) -> io.BufferedReader:
+def _open_regular(path: str, flags: int) -> int:
     """Open a regular file. Devices and pipes are refused, since they may never end."""
-    _check_regular(path.stat().st_mode)
-    # The file may have been replaced since the check, and opening a pipe must not block.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    file = os.fdopen(handle, "rb")
-    try:
-        _check_regular(os.fstat(handle).st_mode)
-    except OSError:
-        file.close()
-        raise
-    return file
-
-
-def _check_regular(mode: int) -> None:
+    # Opening a pipe must not block.
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    mode = os.fstat(handle).st_mode
     if not stat.S_ISREG(mode):
+        os.close(handle)
         kind = next((name for is_it, name in _IRREGULAR if is_it(mode)), "something else")
         raise OSError(f"{kind}, not a regular file")
+    return handle
 
 
 def _open(source: Source) -> io.BufferedReader:
@@ -714,7 +770,7 @@ def _open(source: Source) -> io.BufferedReader:
         return io.BufferedReader(io.BytesIO(source.data))
     if source.path is None:
         raise _Broken("empty-file", "the file has no content")
-    return _regular(source.path)
+    return open(source.path, "rb", opener=_open_regular)
 
 
 def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
@@ -761,7 +817,7 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
                 data = member.decompress(chunk, CHUNK)
                 expanded += len(data)
                 limits.check(expanded, "the gzip data expands to more than", "expanded")
-                if expanded > limits.ratio_after and expanded > limits.ratio * packed:
+                if expanded > RATIO_AFTER and expanded > limits.ratio * packed:
                     reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
                     raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))
                 yield data
@@ -780,10 +836,111 @@ def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield first.removeprefix(codecs.BOM_UTF8)
         yield from chunks
         return
-    decoder = codecs.getincrementaldecoder("utf-16")()
     try:
-        for chunk in chain([first], chunks):
-            yield decoder.decode(chunk).encode()
-        yield decoder.decode(b"", final=True).encode()
+        yield from (text.encode() for text in codecs.iterdecode(chain([first], chunks), "utf-16"))
     except UnicodeDecodeError as error:
         raise _Broken("not-utf16", "the file begins like UTF-16 but is not valid UTF-16") from error
+
+
+Form = Literal["list", "record", "map", "columns", "cells", "name"]
+"""How the beginning of a file can be read: a JSON list, the first object of JSONL, a JSON map, columns separated by
+white space, or cells of a table. `name` uses the file's name only."""
+
+WORDS = r'"(?:[^"\\]|\\.)*"'
+PEEKED = 1 << 16
+LINES = 40
+KEY = WORDS + r"\s*:\s*"
+ENTRY = r"\{\s*" + KEY
+"""Patterns of JSON that may be cut off: a text, a key, and the beginning of a map up to its first value."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The beginning of a file, from which its kind is recognised.
+
+    Args:
+        name: the file's name without folders, in lower case.
+        text: its first characters, from the first that is not blank.
+        lines: its first lines without blank ones; the last may be cut off.
+    """
+
+    name: str
+    text: str
+    lines: list[str]
+
+    @classmethod
+    def of(cls, source: Source) -> Beginning | None:
+        """Return the beginning of a file; None if all its lines are blank."""
+        text = peek(source, PEEKED) or ""
+        lines = text.splitlines()
+        if len(lines) > 1 and len(text.encode()) >= PEEKED:
+            lines.pop()
+        lines = [line for line in lines if line.strip()][:LINES]
+        return cls(source.file.lower(), text.lstrip(), lines) if lines else None
+
+    def named(self, *extensions: str) -> bool:
+        """Return whether the name has one of these extensions, with or without .gz."""
+        return self.name.removesuffix(".gz").endswith(tuple(f".{extension}" for extension in extensions))
+
+    @cached_property
+    def keys(self) -> set[str]:
+        """The keys of the first object, which may be cut off."""
+        try:
+            return set(orjson.loads(self.lines[0]))
+        except orjson.JSONDecodeError:
+            return set(re.findall(r'[{,]\s*"([^"\\]+)"\s*:', self.lines[0]))
+
+    @cached_property
+    def columns(self) -> list[list[str]]:
+        """The white-space-separated columns of the complete lines, or of the only line."""
+        rows = [line.split() for line in self.lines]
+        # If a line is cut off, the reader reports it better than a failed guess would.
+        return rows[:-1] or rows
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The first line's cells as column names, with any separator; empty if it is not a table line."""
+        try:
+            return header_of(self.lines[0])[1]
+        except Refused:
+            return []
+
+    @cached_property
+    def cells(self) -> list[list[str]]:
+        """The cells of each line, separated as in the first; a line is one cell if it cannot be split."""
+        try:
+            separator = header_of(self.lines[0])[0]
+            return [cells_of(line, separator) for line in self.lines]
+        except Refused:
+            return [[line] for line in self.lines]
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """One kind of file that a project imports.
+
+    Args:
+        name: its name on the command line.
+        title: its name on screens.
+        what: its content, as a phrase.
+        extensions: usual file name extensions; any may be followed by .gz.
+        read: reads a source (responses: several) into records, with a report.
+        write: counterpart of the reader, or None.
+        looks_like: by form, the test that recognises a file of this kind.
+        judges: whether it brings judgments.
+        source: default source name of its judgments or leaderboards; None means the file's name.
+    """
+
+    name: str
+    title: str
+    what: str
+    extensions: tuple[str, ...]
+    read: Callable[..., Any]
+    write: Callable[..., Any] | None
+    looks_like: Mapping[Form, Callable[[Beginning], bool]]
+    judges: bool = False
+    source: str | None = None
+
+    def source_name(self, file: Source) -> str:
+        """Return the proposed source name for the judgments or leaderboards of a file."""
+        return self.source or file.stem

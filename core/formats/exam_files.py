@@ -12,9 +12,20 @@ from typing import Any, TextIO
 
 from ..errors import Report
 from ..text import clean_text, without_marks
-from ._examinee_factors import not_retrieved
-from ._file_kind import FileKind
-from ._source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json, refusing, value_of
+from ._source import (
+    WHOLE,
+    FileKind,
+    Limits,
+    Refused,
+    Source,
+    as_object,
+    good_id,
+    good_text,
+    open_lines,
+    parse_json,
+    refusing,
+    value_of,
+)
 
 _BEGINS = re.compile(r"\s*\[\s*\{")
 _KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')
@@ -52,6 +63,16 @@ def item_id(query_id: str, question: str, choices: Sequence[str]) -> str:
     return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
 
 
+_NOT_RETRIEVED = {"closedbook": "closed-book", "closedb": "closed-book", "openbook": "oracle", "oracle": "oracle"}
+"""Levels of `retrieval` without a retriever, in lower case. In Guinet et al. an open book is the item's passage."""
+
+
+def not_retrieved(name: str) -> str | None:
+    """Return the usual name of a retrieval without a retriever, `closed-book` or `oracle`; None for any other
+    retrieval."""
+    return _NOT_RETRIEVED.get("".join(filter(str.isalnum, name.lower())))
+
+
 def is_exam(text: str) -> bool:
     """Return whether the beginning of a file is that of an exam."""
     return bool(_BEGINS.match(text)) and len(set(_KEYS.findall(text))) >= LEAST_KEYS
@@ -84,7 +105,7 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
     found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
     for at, content in enumerate(data, 1):
         with refusing(report, source.name, None, f"item {at}: "):
-            item = _item(content, source.name, report)
+            item = _item(as_object(content, "not an object"), source.name, report)
             if item is None:
                 report.remark(
                     source.name,
@@ -108,20 +129,20 @@ def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
     rows = []
     for item in items:
         lettered = [f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, item.choices, strict=False)]
-        row: dict[str, Any] = {"question": item.question}
-        row |= {} if item.documentation is None else {"documentation": item.documentation}
-        row |= {"choices": lettered, "correct_answer": lettered[item.choices.index(item.key)]}
-        row |= {} if item.topic is None else {"topic": item.topic}
-        if item.retrieved:
-            row["retrieved_context"] = {name: list(texts) for name, texts in item.retrieved.items()}
-        rows.append(row)
+        row = {
+            "question": item.question,
+            "documentation": item.documentation,
+            "choices": lettered,
+            "correct_answer": lettered[item.choices.index(item.key)],
+            "topic": item.topic,
+            "retrieved_context": {name: list(texts) for name, texts in item.retrieved.items()} or None,
+        }
+        rows.append({key: value for key, value in row.items() if value is not None})
     json.dump(rows, out, ensure_ascii=False, indent=2)
     out.write("\n")
 
 
-def _item(content: object, file: str, report: Report) -> ExamItem | None:
-    if not isinstance(content, dict):
-        raise Refused("not-an-object", "not an object")
+def _item(content: dict[str, Any], file: str, report: Report) -> ExamItem | None:
     for name in content.keys() - KNOWN:
         report.remark(file, None, "unknown-field", f"unknown key {name!s:.40}; ignored")
     question = _text(value_of(content, ("question",), "question"), "question").strip()
@@ -167,12 +188,8 @@ def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | N
 
 
 def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise Refused("not-an-object", "retrieved_context is not an object")
     found = {}
-    for name, texts in value.items():
+    for name, texts in as_object({} if value is None else value, "retrieved_context is not an object").items():
         if not isinstance(texts, list):
             raise Refused("not-a-list", f"retrieved_context of {name[:40]} is not a list of texts")
         if usual := not_retrieved(name):

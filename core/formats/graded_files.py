@@ -2,28 +2,143 @@
 
 from __future__ import annotations
 
+import gzip
+import math
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
+from itertools import compress, groupby
+from operator import attrgetter, itemgetter
+from typing import Any, BinaryIO
+
+import numpy as np
+import orjson
 
 from ..errors import Report
-from ..types import GradedQuery, Judgment, Passage, Query
-from ._file_kind import FileKind
-from ._graded_line import FAULTS, Grader, Line, refused_of, topic_of
-from ._graded_rankings import rankings_of
-from ._graded_ratings import take_direct_grade, take_exam_grades
-from ._graded_writing import write_graded as write_graded
-from ._nugget_grade_files import is_nugget_grade
-from ._source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
-from ._usual_graded_line import ParagraphData, PassageOfLine, paragraph_data, parse_usual, passage_of, plain
-from .query_files import query_of
-from .question_bank_files import question_of
-from .trec_qrels import LARGEST
+from ..types import (
+    GradeBlocks,
+    GradeColumns,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Kind,
+    Passage,
+    Query,
+    Question,
+    Ranked,
+    RankedColumns,
+)
+from . import _graded_form as graded_form
+from ._graded_form import (
+    DIRECT,
+    NOTHING,
+    OURS,
+    Entry,
+    ExamGrades,
+    ParagraphData,
+    PassageOfLine,
+    described,
+    paragraph_data,
+    parse_usual,
+    passage_of,
+    plain,
+    read_detail,
+    read_details,
+    write_detail,
+    write_details,
+)
+from ._nugget_files import is_nugget_grade
+from ._source import (
+    FileKind,
+    Limits,
+    Refused,
+    Source,
+    check_limit,
+    check_shape,
+    good_id,
+    open_byte_lines,
+    parse_json,
+)
+from .query_files import query_of, query_row
+from .question_bank_files import question_of, question_row
+from .trec_files import LARGEST
 
 PASSAGE_KEYS = {*PassageOfLine.__struct_fields__}
 START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
+
+
+Given = list[tuple[str, Sequence[Any]]]
+"""Ids of passages with their rankings as in the file, in any form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """A grader that the file names, with its allowed ratings."""
+
+    spec: GraderSpec
+    fingerprint: str
+    allowed: frozenset[int | None]
+
+
+@dataclass(slots=True)
+class Line:
+    """The data gathered from one line of the file.
+
+    Args:
+        asked: the questions of the previous passage.
+        itself: the question of direct graders: the query, by its id.
+    """
+
+    query_id: str
+    graders: dict[Any, Grader]
+    remark: Callable[[str, str], None]
+    title: str = ""
+    query: Query | None = None
+    passages: dict[str, Passage] = field(default_factory=dict)
+    judgments: dict[tuple[str, str], Judgment] = field(default_factory=dict)
+    ranked: Given = field(default_factory=list)
+    rankings: dict[str, dict[tuple[str, str], Ranked]] = field(default_factory=dict)
+    questions: dict[str, Question] = field(default_factory=dict)
+    banked: list[Question] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    itself: list[str] = field(default_factory=list)
+    exam: dict[str, GradeBlocks] = field(default_factory=dict)
+    direct: dict[str, GradeBlocks] = field(default_factory=dict)
+
+
+FAULTS = (Refused, KeyError, TypeError, AttributeError, ValueError)
+"""Exceptions that reading raises if a passage does not follow the interchange form."""
+
+
+def refused_of(passage_id: str, fault: Exception) -> Refused:
+    """Return why a line is refused, given one of `FAULTS` that a passage raised."""
+    code, reason = "not-in-form", f"not in the interchange format ({fault})"
+    if isinstance(fault, Refused):
+        code, reason = fault.code, str(fault)
+    elif isinstance(fault, KeyError):
+        code, reason = "value-missing", f"{fault.args[0]} is missing"
+    return Refused(code, f"passage {passage_id}: {reason}")
+
+
+def topic_of(named: object, state: Line) -> str:
+    """Return the query of a judgment or ranking: the line's query, or a facet of it, `query/facet`.
+
+    Args:
+        named: the query that the judgment or ranking names.
+
+    Raises:
+        Refused: the facet's id is invalid.
+    """
+    if isinstance(named, str) and named.startswith(f"{state.query_id}/"):
+        return good_id(named, "query")
+    if named not in (None, state.query_id):
+        state.remark(
+            "foreign-facet",
+            "a judgment or ranking names a query that is not a facet of this line; it counts for the query of the line",
+        )
+    return state.query_id
 
 
 def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
@@ -79,14 +194,10 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
     # import.
     check_shape(line, any_depth=True)
     if known.usual:
-        before, remarks = len(known.graders), list[tuple[str, str]]()
-        try:
+        remarks: list[tuple[str, str]] = []
+        # Otherwise the line is parsed in another form, so that the message describes it as it is in the file.
+        with suppress(Refused):
             query = _record(parse_usual(line), known, lambda *remark: remarks.append(remark))
-        except Refused:
-            # Parse the line in another form below, so that the message describes the line as it is in the file.
-            for key in list(known.graders)[before:]:
-                del known.graders[key]
-        else:
             for code, reason in remarks:
                 remark(code, reason)
             return query
@@ -159,6 +270,405 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
         if "query" in ours:
             state.query = query_of({**ours["query"], "query_id": state.query_id})
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
+
+
+RATING_TYPES = {int, type(None)}
+ANSWER_TYPES = {str, type(None)}
+
+
+def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Grader:
+    model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
+    prompt_type = entry.get("prompt_type")
+    kept = orjson.dumps([options, info])
+    key = (model, kept, prompt_type, rated, direct)
+    known = state.graders.get(key)
+    if known is None:
+        check_shape(kept)
+        check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
+        if info and OURS in info:
+            spec = _restored(info[OURS])
+        else:
+            spec = described(model, options, info, prompt_type, rated, direct)
+        known = Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
+        state.graders[key] = known
+    return known
+
+
+def _restored(row: dict[str, Any]) -> GraderSpec:
+    spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
+    if not spec.in_form:
+        raise Refused("invalid-grader", f"the grader in {OURS} is invalid")
+    return spec
+
+
+def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
+    """Read an entry of `exam_grades`: one grader's grades of a passage.
+
+    Args:
+        given: the entry as in the file.
+        state: receives the grades.
+
+    Raises:
+        Exception: one of `FAULTS`, if the entry does not follow the interchange form.
+    """
+    entry: dict[str, Any] = given.whole() if isinstance(given, ExamGrades) else given
+    info = entry.get("prompt_info") or {}
+    self_ratings = entry.get("self_ratings")
+    stated = info.get("is_self_rated")
+    rated = self_ratings is not None if stated is None else stated
+    grader = _grader(entry, bool(rated), False, state)
+    answered = dict(entry.get("answers") or ())
+    ours = entry.get(OURS) or {}
+    asked = ours.get("asked")
+    if rated:
+        if self_ratings is None:
+            raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
+        ids, ratings = graded_form.rated(self_ratings, entry)
+    else:
+        ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
+    if asked is not None:
+        known = dict(zip(ids, ratings, strict=True))
+        ids, ratings = asked, [known.get(question_id) for question_id in asked]
+    if not ids:
+        return
+    _check_ratings(ids, ratings, grader)
+    answers = [answered.get(question_id) for question_id in ids] if answered else None
+    if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
+        raise Refused("not-a-text", "an answer is not a text")
+    ids = _as_asked_before(ids, entry.get("prompt_type"), state)
+    grades = state.exam.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
+    if ours:
+        details = read_details(ours, len(ids))
+        grades.details.update((grades.size + position, detail) for position, detail in details)
+    grades.add(passage_id, ids, ratings, answers)
+
+
+def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
+    """Return a passage's question ids, as the previous passage's list object if they are the same."""
+    if ids == state.asked:
+        # Most passages have the same questions, and a list is found faster by identity than by equality.
+        return state.asked
+    kind: Kind = "nugget" if prompt_type == "nugget" else "question"
+    for question_id in ids:
+        if question_id not in state.questions:
+            if not isinstance(question_id, str):
+                raise Refused("not-a-text", "a question id is not a text")
+            good_id(question_id, "question")
+            state.questions[question_id] = Question(question_id, state.query_id, None, kind)
+    state.asked = ids
+    return ids
+
+
+def _check_ratings(ids: list[str], ratings: list[Any], grader: Grader) -> None:
+    if grader.allowed.issuperset(ratings) and RATING_TYPES.issuperset(map(type, ratings)):
+        return
+    for question_id, rating in zip(ids, ratings, strict=True):
+        if type(rating) not in RATING_TYPES or rating not in grader.allowed:
+            raise Refused(
+                "rating-out-of-range",
+                f"the rating {rating!r} for {question_id} is not an integer from 0 to {grader.spec.max_rating}",
+            )
+
+
+def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> None:
+    """Read an entry of `grades`: a direct grader's grade of a passage.
+
+    Args:
+        entry: as in the file.
+        state: receives the grade.
+
+    Raises:
+        Exception: one of `FAULTS`, if the entry does not follow the interchange form.
+    """
+    rating = entry.get("self_ratings")
+    rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None
+    ours = entry.get(OURS) or {}
+    failed = bool(ours.get("failed"))
+    grader = _grader(entry, rated or failed, True, state)
+    if not rated and not failed and entry.get("correctAnswered") is not None:
+        rating = int(bool(entry["correctAnswered"]))
+    _check_ratings(state.itself, [rating], grader)
+    answer = entry.get("answer")
+    if type(answer) not in ANSWER_TYPES:
+        raise Refused("not-a-text", "an answer is not a text")
+    grades = state.direct.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
+    if (detail := read_detail(ours)) != NOTHING:
+        grades.details[grades.size] = detail
+    grades.add(passage_id, state.itself, [rating], None if answer is None else [answer])
+
+
+_OF_ENTRY = tuple(map(attrgetter, ("method", "rank", "score", "query")))
+_OF_OBJECT = tuple(map(itemgetter, ("method", "rank", "score", "queryId")))
+
+
+def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
+    """Return the rankings by run, once all passages of the line are known.
+
+    Raises:
+        Refused: an entry cannot be used; the message names the passage.
+    """
+    if not state.ranked:
+        return {}
+    if (columns := _ranked_columns(state.query_id, state.ranked)) is not None:
+        return columns
+    for passage_id, entries in state.ranked:
+        try:
+            for entry in entries:
+                _ranking(entry, (state.query_id, passage_id), state)
+        except FAULTS as fault:
+            raise refused_of(passage_id, fault) from fault
+    return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
+
+
+def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
+    """Return the rankings of a line; None if any entry is wrong, unusual or repeated and needs a separate look.
+
+    Args:
+        query_id: the line's query; rankings of its facets are unusual.
+    """
+    try:
+        entries: list[Any] = [entry for _, of in given for entry in of]
+        method, rank_of, score_of, query = _OF_ENTRY if entries and isinstance(entries[0], Entry) else _OF_OBJECT
+        names, ranks, scores = (list(map(of, entries)) for of in (method, rank_of, score_of))
+        # Types are compared exactly, because a bool would pass for an integer.
+        usual = {int}.issuperset(map(type, ranks)) and {int, float}.issuperset(map(type, scores))
+        runs = {good_id(name, "run"): place for place, name in enumerate(dict.fromkeys(names))}
+        run = np.fromiter(map(runs.__getitem__, names), np.int32, len(names))
+        rank, score = np.array(ranks, np.int64), np.array(scores, np.float64)
+        queries = set(map(query, entries))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        # A name that is not a text is missing in `runs`; a refused name raises a ValueError.
+        return None
+    passages = list(dict.fromkeys(passage_id for passage_id, _ in given))
+    passage = np.repeat(np.arange(len(given), dtype=np.int32), [len(of) for _, of in given])
+    places = np.sort(run.astype(np.int64) * len(given) + passage)
+    if (
+        not usual
+        or len(passages) < len(given)
+        or not queries <= {None, query_id}
+        or (rank > LARGEST).any()
+        or (rank < -LARGEST).any()
+        or not np.isfinite(score).all()
+        or (places[1:] == places[:-1]).any()
+    ):
+        return None
+    return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
+
+
+def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
+    """Record one run's entry for a passage; `own` holds the ids of the line's query and of the passage."""
+    if isinstance(entry, Entry):
+        raise Refused("not-the-usual-form", "a ranking is not in the usual form, unlike its line")
+    name, rank, score = entry["method"], entry["rank"], float(entry["score"])
+    ranking = state.rankings.get(name)
+    if ranking is None:
+        if not isinstance(name, str):
+            raise Refused("not-a-text", "the method of a ranking is not a text")
+        ranking = state.rankings[good_id(name, "run")] = {}
+    if type(rank) is not int or not (-LARGEST <= rank <= LARGEST and -math.inf < score < math.inf):
+        raise Refused("invalid-ranking", "a ranking has a rank that is not an integer or a score that is not a number")
+    named = entry.get("queryId")
+    place = own if named == own[0] else (topic_of(named, state), own[1])
+    before = ranking.get(place)
+    if before is not None:
+        state.remark("repeated-passage", "a passage is in one ranking twice; its better rank is kept")
+    if before is None or rank < before.rank:
+        ranking[place] = Ranked(*place, rank, score)
+
+
+def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
+    """Return a ranking grouped by topic, in the order of first mention, then by rank."""
+    places = {topic: place for place, topic in enumerate(dict.fromkeys(one.query_id for one in ranking))}
+    return sorted(ranking, key=lambda one: (places[one.query_id], one.rank))
+
+
+def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
+    """Write a graded file, gzip-compressed, that `read_graded` reads back to the same records.
+
+    The bytes depend on the records alone. Some data has no place in the interchange form: graders made here,
+    question texts, failed pairs, and details of grades. Such data is written under the key `exam_workbench`, which
+    other readers ignore. A passage that only a judgment, a ranking or a grade names is listed with an empty text. A
+    query without passages keeps its id only.
+    """
+    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
+        for query in queries:
+            packed.write(orjson.dumps(_line_of(query), option=orjson.OPT_APPEND_NEWLINE))
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The grades of one grader to be written, with the data that all its entries share.
+
+    Args:
+        nuggets: which of the query's questions are nuggets.
+    """
+
+    columns: GradeColumns
+    shared: dict[str, Any]
+    kind: str | None
+    nuggets: set[str]
+
+    def column(self, name: str, rows: Sequence[int]) -> list[Any]:
+        """Return some rows of a column."""
+        return list(map(getattr(self.columns, name).__getitem__, rows))
+
+
+def _line_of(graded: GradedQuery) -> list[Any]:
+    query_id = graded.query.query_id
+    passages: dict[str, dict[str, Any]] = {}
+
+    def of(passage_id: str, text: str = "") -> dict[str, Any]:
+        if passage_id not in passages:
+            passages[passage_id] = {
+                "paragraph_id": passage_id,
+                "text": text,
+                "paragraph": "",
+                "paragraph_data": {"judgments": [], "rankings": []},
+            }
+        return passages[passage_id]
+
+    for passage in graded.passages:
+        of(passage.passage_id, passage.text)
+    for judgment in graded.judgments:
+        of(judgment.passage_id)["paragraph_data"]["judgments"].append(
+            {
+                "paragraphId": judgment.passage_id,
+                "query": judgment.query_id,
+                "relevance": judgment.value,
+                "titleQuery": graded.query.text,
+            }
+        )
+    for name, ranking in graded.rankings.items():
+        for entry in ranking:
+            of(entry.passage_id)["paragraph_data"]["rankings"].append(
+                {
+                    "method": name,
+                    "paragraphId": entry.passage_id,
+                    "queryId": entry.query_id,
+                    "rank": entry.rank,
+                    "score": entry.score,
+                }
+            )
+    nuggets = {question.question_id for question in graded.questions if question.kind == "nugget"}
+    asked: dict[str, list[tuple[list[str], Kind]]] = {}
+    for given in graded.grades:
+        columns = given.columns() if isinstance(given, GradeBlocks) else given
+        written = _written(columns, nuggets)
+        direct = columns.grader.method == "direct"
+        for passage_id, rows in _by_passage(columns.passage_ids).items():
+            if direct:
+                of(passage_id).setdefault("grades", []).extend(_direct_entry(written, row) for row in rows)
+                continue
+            made = _exam_entries(written, rows)
+            of(passage_id).setdefault("exam_grades", []).extend(entry for entry, _, _ in made)
+            asked.setdefault(passage_id, []).extend((ids, kind) for _, ids, kind in made)
+    implied: dict[str, Question] = {}
+    for ids, kind in (one for passage_id in passages for one in asked.get(passage_id, ())):
+        implied |= {one: Question(one, query_id, None, kind) for one in ids if one not in implied}
+    ours: dict[str, Any] = {}
+    if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
+        ours["query"] = query_row(graded.query)
+    if graded.questions != list(implied.values()):
+        ours["questions"] = [question_row(question) for question in graded.questions]
+    if ours and passages:
+        next(iter(passages.values()))["paragraph_data"][OURS] = ours
+    return [query_id, list(passages.values())]
+
+
+def _written(columns: GradeColumns, nuggets: set[str]) -> _Written:
+    spec = columns.grader
+    rated, direct = spec.max_rating > 1, spec.method == "direct"
+    options, info = spec.parameters.get("llm_options"), spec.parameters.get("prompt_info")
+    default = DIRECT if direct else "nugget" if spec.kinds == ("nugget",) else "question"
+    kind: str | None = spec.parameters.get("prompt_type", default)
+    foreign = (
+        (info is None or isinstance(info, dict))
+        and (info or {}).get("is_self_rated") in (None, rated)
+        and described(spec.model, options, info, kind, rated, direct) == spec
+    )
+    if not foreign:
+        made = {
+            "prompt_class": spec.prompt or spec.method,
+            "prompt_style": "",
+            "context_first": False,
+            "check_unanswerable": not direct,
+            "check_answer_key": False,
+        }
+        info = {**(info if isinstance(info, dict) else made), "is_self_rated": rated, OURS: asdict(spec)}
+        options = {} if options is None else options
+        kind = DIRECT if direct else None
+    return _Written(columns, {"llm": spec.model, "llm_options": options, "prompt_info": info}, kind, nuggets)
+
+
+def _by_passage(passage_ids: Sequence[str]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, passage_id in enumerate(passage_ids):
+        rows.setdefault(passage_id, []).append(row)
+    return rows
+
+
+def _exam_entries(written: _Written, rows: list[int]) -> list[tuple[dict[str, Any], list[str], Kind]]:
+    """Return the entries of one grader for one passage: one per group of consecutive questions of one kind.
+
+    Returns:
+        Each entry, with the ids of its questions and their kind.
+    """
+    if written.kind is not None or OURS not in (written.shared["prompt_info"] or {}):
+        return [_exam_entry(written, rows, written.kind)]
+    is_nugget = [one in written.nuggets for one in written.column("question_ids", rows)]
+    stretches = groupby(zip(is_nugget, rows, strict=True), itemgetter(0))
+    return [
+        _exam_entry(written, [row for _, row in stretch], "nugget" if nugget else "question")
+        for nugget, stretch in stretches
+    ]
+
+
+def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> tuple[dict[str, Any], list[str], Kind]:
+    ids, ratings, answers = (written.column(name, rows) for name in ("question_ids", "ratings", "answers"))
+    kind: Kind = "nugget" if prompt_type == "nugget" else "question"
+    key = f"{kind}_id"
+    # A pair without a usable rating is in neither list.
+    right = list(compress(ids, ratings))
+    wrong = [question_id for question_id, rating in zip(ids, ratings, strict=True) if rating == 0]
+    given = [[question_id, text] for question_id, text in zip(ids, answers, strict=True) if text is not None]
+    entry: dict[str, Any] = {
+        "correctAnswered": right,
+        "wrongAnswered": wrong,
+        "answers": given,
+        **written.shared,
+        "exam_ratio": len(right) / len(ids),
+        "prompt_type": prompt_type,
+    }
+    if written.columns.grader.max_rating > 1:
+        entry["self_ratings"] = [
+            {key: question_id, "self_rating": rating}
+            for question_id, rating in zip(ids, ratings, strict=True)
+            if rating is not None
+        ]
+        complete = None not in ratings
+    else:
+        complete = graded_form.answered(right, wrong, dict(given))[0] == ids
+    ours: dict[str, Any] = {} if complete else {"asked": ids}
+    if written.columns.details:
+        ours |= write_details([written.columns.details.get(row) for row in rows])
+    return entry | ({OURS: ours} if ours else {}), ids, kind
+
+
+def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
+    columns = written.columns
+    rating, answer = columns.ratings[row], columns.answers[row]
+    ours = OURS in (written.shared["prompt_info"] or {})
+    scaled = ours or columns.grader.max_rating > 1
+    known = {"failed": True} if rating is None and scaled else {}
+    known |= write_detail(columns.details.get(row))
+    return {
+        "correctAnswered": None if rating is None else rating >= 1,
+        **written.shared,
+        "self_ratings": rating if scaled else None,
+        "prompt_type": written.kind,
+        **({} if answer is None else {"answer": answer}),
+        **({OURS: known} if known else {}),
+    }
 
 
 KIND = FileKind(

@@ -9,9 +9,9 @@ from typing import Any, TextIO
 from ..errors import Report
 from ..types import Passage
 from . import query_files
-from ._car_outlines import is_outline
-from ._file_kind import Beginning, FileKind
 from ._source import (
+    Beginning,
+    FileKind,
     Refused,
     Source,
     good_id,
@@ -47,16 +47,15 @@ def read_passages(source: Source, report: Report, only: Collection[str] | None =
     any_read = False
     lines = open_lines(source, report)
     for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
+        any_read = True
         with refusing(report, source.name, number):
             if only is not None and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only:
-                any_read = True
                 continue
             passage = passage_of(row)
             if len(row) > 2:
                 if row.get("title"):
                     report.remark(source.name, number, "title-before-text", "the title is added before the text")
                 note_unread(row, (ID_KEYS, TEXT_KEYS, ("title",)), source.name, number, report)
-            any_read = True
             yield passage
     report.require(any_read, source.name, "passages")
 
@@ -95,7 +94,7 @@ def _of_cells(line: str) -> dict[str, Any]:
 
 
 def _are_keys(keys: Set[str], beginning: Beginning) -> bool:
-    if is_outline(keys) or not has_keys(keys):
+    if query_files.is_outline(keys) or not has_keys(keys):
         return False
     of_passages = NAMED.search(beginning.name) or keys & {"contents", "body"} or not query_files.has_keys(keys)
     return bool(of_passages) or not query_files.NAMED.search(beginning.name)

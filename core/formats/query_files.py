@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from itertools import chain
 from typing import Any, TextIO
 
 from ..errors import Report
 from ..types import KeptObject, Query, Subtopic
-from ._car_outlines import is_outline, is_outline_list, outline_of
-from ._file_kind import ENTRY, WORDS, Beginning, FileKind
 from ._leaderboard_files import is_trec_eval_output
 from ._source import (
+    ENTRY,
     WHOLE,
+    WORDS,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
+    as_object,
+    as_objects,
     check_cells,
+    first_of,
     good_id,
     good_text,
     is_number,
@@ -52,7 +57,7 @@ def read_queries(source: Source, report: Report, topics: list[KeptObject] | None
             - JSONL or a table with a header, with an id and a text. Optional: `narrative` (or others of
                 `NARRATIVE_KEYS`), and `answer` or `answers` (a text, or a list of texts that are all correct). JSONL
                 may have `subtopics` (list of `{"subtopic_id", "text"}`);
-            - outlines of TREC CAR, as JSONL or a JSON list (`formats.car_outlines`).
+            - outlines of TREC CAR, as JSONL or a JSON list (`outline_of`).
         report: receives refused lines, including a repeated id with different content.
         topics: receives the topics of AutoJudge as they came.
 
@@ -103,16 +108,14 @@ def _topic_row(query: Query, came: dict[str, Any]) -> dict[str, Any]:
 
 def query_row(query: Query) -> dict[str, Any]:
     """Return a query as the JSON object that `query_of` reads."""
-    row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
-    if query.narrative is not None:
-        row["narrative"] = query.narrative
-    if query.further_answers:
-        row["answers"] = list(query.answers)
-    elif query.answer is not None:
-        row["answer"] = query.answer
-    if query.subtopics:
-        row["subtopics"] = [{"subtopic_id": s.subtopic_id, "text": s.text} for s in query.subtopics]
-    return row
+    row = {
+        "query_id": query.query_id,
+        "text": query.text,
+        "narrative": query.narrative,
+        **({"answers": list(query.answers)} if query.further_answers else {"answer": query.answer}),
+        "subtopics": [vars(subtopic) for subtopic in query.subtopics] or None,
+    }
+    return {key: value for key, value in row.items() if value is not None}
 
 
 def query_of(row: dict[str, Any]) -> Query:
@@ -123,9 +126,9 @@ def query_of(row: dict[str, Any]) -> Query:
     """
     narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
     answers = _answers(row)
-    subtopics = row.get("subtopics") or []
-    if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
-        raise Refused("not-a-list", "the subtopics are not a list of objects with subtopic_id and text")
+    subtopics = as_objects(
+        row.get("subtopics") or [], "the subtopics are not a list of objects with subtopic_id and text"
+    )
     if (request := row.get("request_id")) is not None:
         for key in ("topic_id", "narrative_id"):
             if str(row.get(key, request)) != str(request):
@@ -164,6 +167,58 @@ def is_text_table(beginning: Beginning) -> bool:
     values = len(rows[0]) > 2 and is_number(rows[0][-1])
     numbers = all(is_number(row[1]) for row in rows[1:] or rows if len(row) > 1)
     return not (values or numbers or all("." in row[0] and is_number(row[0]) for row in rows))
+
+
+PAGE_ID_KEYS = ("page_id", "squid", "pageId")
+PAGE_NAME_KEYS = ("page_name", "title", "pageName")
+SECTION_KEYS = ("headings", "child_sections", "sections", "skeleton", "query_facets", "children")
+HEADING_ID_KEYS = ("headingId", "heading_id")
+
+_PAGES = re.compile(r'\s*\[\s*\{[^{}\[\]]*"(page_id|pageId|squid)"\s*:')
+
+
+def is_outline(keys: Collection[str]) -> bool:
+    """Return whether an object with these keys, or the object itself, is a page of an outline."""
+    return any(key in keys for key in PAGE_ID_KEYS) and any(key in keys for key in PAGE_NAME_KEYS)
+
+
+def is_outline_list(text: str) -> bool:
+    """Return whether the beginning of a file is that of a JSON list of pages."""
+    return _PAGES.match(text) is not None
+
+
+def outline_of(row: dict[str, Any]) -> Query:
+    """Return a page as a query: its id and name, and a subtopic for every section.
+
+    Args:
+        row: `page_id`, `page_name`, and `headings` with `headingId`, `heading` and nested headings, as in trec-car's
+            tools. Or `squid`, `title`, and `query_facets` with `heading_id` and `heading`, as in pages submitted to
+            TREC CAR Y3. A nested section gets both ids, OUTER/INNER, and both headings, OUTER / INNER.
+
+    Raises:
+        Refused: an id or a text is missing or unusable, or `headings` is not a list.
+    """
+    page = good_id(first_of(row, PAGE_ID_KEYS), "page")
+    subtopics: dict[str, Subtopic] = {}
+    for subtopic in _sections(row, page, "", ""):
+        if subtopics.setdefault(subtopic.subtopic_id, subtopic) != subtopic:
+            raise Refused("duplicate-heading", f"heading id {subtopic.subtopic_id} has two different headings")
+    return Query(page, good_text(first_of(row, PAGE_NAME_KEYS), "page's name"), subtopics=tuple(subtopics.values()))
+
+
+def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
+    listed = first_of(row, SECTION_KEYS) or []
+    for section in as_objects(listed, "the headings are not a list of objects with heading and headingId"):
+        # A skeleton holds paragraphs and images among its sections.
+        if "heading" not in section:
+            continue
+        heading = good_text(section["heading"], "heading")
+        # Facet ids begin with the id of their page.
+        own = good_id(first_of(section, HEADING_ID_KEYS), "heading").removeprefix(f"{page}/")
+        # Valid ids can be too long once joined, or empty without the page's id.
+        subtopic = Subtopic(good_id(outer + own, "heading"), above + heading)
+        yield subtopic
+        yield from _sections(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")
 
 
 def _read(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
@@ -211,9 +266,7 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
             )
         for at, row in enumerate(rows, 1):
             with refusing(report, source.name, None, f"page {at}: "):
-                if not isinstance(row, dict):
-                    raise Refused("not-an-object", "not an object")
-                yield at, outline_of(row)
+                yield at, outline_of(as_object(row, "not an object"))
 
 
 def _of_cells(line: str) -> dict[str, Any]:

@@ -16,8 +16,6 @@ import orjson
 from ..errors import Report
 from ..tables import csv_text, rearmed
 from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
-from ._car_outlines import is_outline
-from ._file_kind import ENTRY, KEY, Beginning, FileKind
 from ._nugget_banks import (
     BANK,
     BANK_KEYS,
@@ -30,13 +28,20 @@ from ._nugget_banks import (
     with_weight,
 )
 from ._source import (
+    ENTRY,
+    KEY,
     WHOLE,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
+    as_object,
+    as_objects,
     first_of,
     good_id,
     good_text,
+    is_number,
     note_unread,
     open_lines,
     open_rows,
@@ -49,9 +54,8 @@ from ._source import (
     value_of,
     write_objects,
 )
-from ._tqa import CAR_PREFIX, is_tqa, read_tqa
 from .passage_files import has_keys as is_passage
-from .query_files import has_keys as is_query, is_text_table
+from .query_files import has_keys as is_query, is_outline, is_text_table
 
 COLUMNS = (
     "query_id",
@@ -152,13 +156,11 @@ def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
         questions: choices become a JSON list in one cell.
         out: a text file opened with newline="".
     """
-    rows = []
-    for question in questions:
-        row = question_row(question)
-        row["active"] = "true" if question.active else "false"
-        row["choices"] = orjson.dumps(row["choices"]).decode() if question.choices else ""
-        rows.append(list(row.values()))
-    out.write(csv_text(COLUMNS, rows))
+    rows = [question_row(question) for question in questions]
+    for row in rows:
+        row["active"] = "true" if row["active"] else "false"
+        row["choices"] = orjson.dumps(row["choices"]).decode() if row["choices"] else ""
+    out.write(csv_text(COLUMNS, [list(row.values()) for row in rows]))
 
 
 def question_row(question: Question) -> dict[str, Any]:
@@ -197,7 +199,7 @@ def question_of(row: dict[str, Any]) -> Question:
         active,
         None if subtopic_id is None else good_id(subtopic_id, "subtopic"),
         _optional(row, "answer_key"),
-        _choices(row.get("choices")),
+        _choices(_given(row, "choices", [])),
         _optional(row, "note"),
     )
 
@@ -214,8 +216,7 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
         if not is_tqa(text):
             report.refuse(source.name, start[0], "not-a-list", "not a list of TQA lessons with globalID and lessonName")
             return
-        for query, found in read_tqa(source, report, text):
-            yield start[0], query, found
+        yield from ((start[0], query, found) for query, found in read_tqa(source, report, text))
         return
     if NUGGET_DOCS.match((peek(source, _LOOK) or "").lstrip()):
         report.whole(source.name)
@@ -225,11 +226,11 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
             yield start[0], query, [question_of(one) for one in rows]
         return
     is_json = start[1].lstrip().startswith("{")
-    if is_json and _is_nugget_map(start[1]) and not _is_row(start[1]):
+    if is_json and _MAP.fullmatch(start[1].rstrip()) and not _is_row(start[1]):
         rest = [line for _, line in lines]
         if not BANK.search("\n".join(rest)):
-            for query, found in _read_nugget_map(source, report, start[0], rest):
-                yield start[0], query, found
+            nuggets = _read_nugget_map(source, report, start[0], rest)
+            yield from ((start[0], query, found) for query, found in nuggets)
             return
         report.whole(source.name)
         lines = iter([(start[0], " ".join(rest))])
@@ -248,9 +249,86 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
                 yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
 
 
-def _is_nugget_map(line: str) -> bool:
-    """Return whether the first line of a bank begins a map: a bare bracket, or a first value that is an object."""
-    return _MAP.fullmatch(line.rstrip()) is not None
+CAR_PREFIX = "tqa2:"
+"""Prefix of queries that TREC CAR Y3 made from these lessons: its query tqa2:L_0384 is the lesson L_0384."""
+
+_LESSONS = re.compile(
+    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName|metadataVersion|questions|'
+    r'topics)"\s*:'
+)
+
+
+def is_tqa(text: str) -> bool:
+    """Return whether the beginning of a file is that of a list of TQA lessons."""
+    return _LESSONS.match(text) is not None
+
+
+def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query, list[Question]]]:
+    """Read the questions that need no diagram, lesson by lesson.
+
+    Args:
+        source: the file, for its name.
+        report: receives notes, and refusals by lesson and question, since a list has no useful line numbers.
+        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions` by id. Each
+            question has `beingAsked`, `answerChoices` by letter and `correctAnswer` (that letter), whose texts are
+            `processedText`.
+
+    Yields:
+        Each lesson that has such questions, as a query, with its questions of kind `choice`. The answer key is the
+        text of the right choice. With fewer than two choices it is a plain question. As in EXAM++, a question whose
+        key is not among its choices is left out.
+    """
+    lessons: list[Any] = []
+    with refusing(report, source.name, None):
+        lessons = parse_json(text)
+    for at, lesson in enumerate(lessons, 1):
+        with refusing(report, source.name, None, f"lesson {at}: "):
+            lesson = as_object(lesson, "not an object")
+            query = Query(
+                good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
+            )
+            asked = _part(_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
+            found = []
+            for name, content in asked.items():
+                with refusing(report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "):
+                    question = _lesson_question(query.query_id, name, content)
+                    if question is None:
+                        report.remark(
+                            source.name,
+                            None,
+                            "no-usable-items",
+                            "a question is left out: its right answer is not among its choices",
+                        )
+                    else:
+                        found.append(question)
+            if found:
+                yield query, found
+
+
+def _lesson_question(query_id: str, name: str, content: object) -> Question | None:
+    """Return a question; None if its key is not among its choices."""
+    content = _part(content, "question")
+    text = good_text(_part_text(content.get("beingAsked")), "question's text").strip()
+    letters = _part(content.get("answerChoices"), "choices")
+    choices = {letter: good_text(_part_text(choice), f"choice {letter}").strip() for letter, choice in letters.items()}
+    key = good_text(_part_text(content.get("correctAnswer")), "right answer").strip()
+    if len(choices) > 1:
+        right = choices.get(key) or next((c for c in choices.values() if c.lower() == key.lower()), None)
+        if right is None:
+            return None
+        return Question(
+            good_id(name, "question"), query_id, text, "choice", answer_key=right, choices=tuple(choices.values())
+        )
+    return Question(good_id(name, "question"), query_id, text, answer_key=choices.get(key, key))
+
+
+def _part(value: object, what: str) -> dict[str, Any]:
+    return {} if value is None else as_object(value, f"not an object: {what}")
+
+
+def _part_text(value: object) -> object:
+    """Return the text of a part, preferring the processed form to the raw form."""
+    return value.get("processedText") or value.get("rawText") if isinstance(value, dict) else value
 
 
 def _read_nugget_map(
@@ -300,24 +378,11 @@ def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
         raise Refused("not-an-object", "not an object with text and relevance")
     fields = dict(content)
     text = good_text(fields.get("text"), "nugget's text").strip()
-    weight = _relevance(fields.get("relevance"))
-    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
-
-
-def _relevance(value: object) -> float:
-    if value is None:
-        return 1.0
-    try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError
-        relevance = float(value)
-        if not 0 <= relevance <= MAX_WEIGHT:
-            raise ValueError
-    except (ValueError, OverflowError):
-        raise Refused(
-            "weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}"
-        ) from None
-    return relevance
+    value = fields.get("relevance")
+    weight = "1" if value is None else str(value)
+    if isinstance(value, bool) or not is_number(weight) or not 0 <= float(weight) <= MAX_WEIGHT:
+        raise Refused("weight-out-of-range", f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}")
+    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", float(weight))
 
 
 def _is_row(line: str) -> bool:
@@ -360,9 +425,7 @@ def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tupl
         text, _, facet = text.partition(" / ")
         subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
     holder = next(key for key in ITEM_KEYS if key in row)
-    items = row[holder]
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise Refused("not-a-list", "the items are not a list of objects")
+    items = as_objects(row[holder], "the items are not a list of objects")
     questions = [_rubric_item(_usual_item(item, holder, file, number, report), query_id, facet_id) for item in items]
     return Query(query_id, text, subtopics=subtopics), questions
 
@@ -375,9 +438,9 @@ def _usual_item(item: dict[str, Any], holder: str, file: str, number: int, repor
     note_unread(item, (("text",), ("importance",)), file, number, report)
     usual = {f"{kind}_id": item.get(f"{kind}_id", item.get("id")), f"{kind}_text": item["text"]}
     usual["metadata"] = item.get("metadata")
-    if "weight" in own_values(item):
-        return usual
-    return usual | with_weight(item.get("importance"), partial(report.remark, file, number))
+    if "weight" not in own_values(item):
+        usual |= with_weight(item.get("importance"), partial(report.remark, file, number))
+    return usual
 
 
 def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
@@ -418,18 +481,16 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
         )
     known = {subtopic.subtopic_id for subtopic in before.subtopics}
     fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
-    if fresh:
-        queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
+    queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
 
 
 def _typed(cells: dict[str, str]) -> dict[str, Any]:
     """Return the cells of a CSV row as the values of our JSONL."""
     row: dict[str, Any] = {name: rearmed(cell) for name, cell in cells.items()}
     if "weight" in row:
-        try:
-            row["weight"] = float(row["weight"])
-        except ValueError:
-            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}") from None
+        if not is_number(row["weight"]):
+            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}")
+        row["weight"] = float(row["weight"])
     if "active" in row:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
     if "choices" in row:
@@ -444,12 +505,10 @@ def _given(row: dict[str, Any], name: str, default: Any) -> Any:
 
 
 def _optional(row: dict[str, Any], name: str) -> str | None:
-    value = row.get(name)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
+    value = _given(row, name, None)
+    if not isinstance(value, str | None):
         raise Refused("not-a-text", f"{name} is not a text")
-    if value.isspace():
+    if value is not None and value.isspace():
         raise Refused("empty-value", f"{name} is empty")
     return value
 
@@ -465,8 +524,6 @@ def _weight(value: object) -> float:
 
 
 def _choices(value: object) -> tuple[str, ...]:
-    if value is None or value == "":
-        return ()
     if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
         raise Refused("invalid-choices", "the choices are not a list of texts")
     return tuple(value)

@@ -12,10 +12,9 @@ from exam_workbench.bank import find_grader
 from exam_workbench.errors import Report
 from exam_workbench.exchange import Options, graded_file, import_files
 from exam_workbench.formats import Source, detect
-from exam_workbench.formats._car_outlines import outline_of
 from exam_workbench.formats._source import Refused
-from exam_workbench.formats._tqa import read_tqa
-from exam_workbench.formats.query_files import read_queries
+from exam_workbench.formats.query_files import outline_of, read_queries
+from exam_workbench.formats.question_bank_files import read_tqa
 from exam_workbench.grading import make_plan
 from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
 from exam_workbench.labels import Policy, basis, label_qrels, leaderboard, leaderboard_per, override

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from exam_workbench.errors import FileError, Problem, Report
 from exam_workbench.exchange import Options, _run_import as run_import, import_files
 from exam_workbench.formats import Source, read_run_lines
-from exam_workbench.formats.trec_run import write_run
+from exam_workbench.formats.trec_files import write_run
 from exam_workbench.records import rankings
 from exam_workbench.store import Project
 from exam_workbench.types import Ranked

@@ -14,9 +14,9 @@ import pytest
 
 from exam_workbench.errors import FileError, Problem, Report
 from exam_workbench.formats import KINDS_OF_FILE, Source, _source as source, detect, read_run_lines
-from exam_workbench.formats._source import Limits, open_lines
+from exam_workbench.formats._source import open_lines
 from exam_workbench.formats.graded_files import read_graded
-from exam_workbench.formats.trec_qrels import write_qrels
+from exam_workbench.formats.trec_files import write_qrels
 from tests.made.refusals import check_error, check_problem, coded, refusal
 
 
@@ -308,35 +308,26 @@ def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
     check_problem(problem, "file:2 not-utf8", "0xff", "3")
 
 
-def test_line_that_is_too_long_is_refused_alone() -> None:
+def test_line_that_is_too_long_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_LINE", "1000")
     data = b"short\n" + b"x" * 5_000_000 + b"\nshort again\n"
     for packed in (data, gzip.compress(data)):
         report = Report()
-        lines = list(open_lines(Source("f", data=packed), report, Limits(line=1_000)))
+        lines = list(open_lines(Source("f", data=packed), report))
         assert lines == [(1, "short"), (3, "short again")]
         (problem,) = report.problems
         check_problem(problem, "f:2 limit-exceeded", "1,000", "EXAM_LIMIT_LINE")
 
 
-@pytest.mark.parametrize(
-    ("limits", "values"),
-    [
-        (
-            Limits(expanded=1 << 20),
-            ("1,048,576", "EXAM_LIMIT_EXPANDED"),
-        ),
-        (
-            Limits(ratio_after=1 << 20),
-            ("200", "EXAM_LIMIT_RATIO"),
-        ),
-    ],
-)
-def test_gzip_bomb_is_stopped(limits: Limits, values: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("limit", ["EXPANDED", "RATIO"])
+def test_gzip_bomb_is_stopped(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("exam_workbench.formats._source.RATIO_AFTER", 1 << 20)
+    monkeypatch.setenv(f"EXAM_LIMIT_{limit}", "100")
     report = Report()
     bomb = gzip.compress(b"0" * (8 << 20))
-    assert list(open_lines(Source("f", data=bomb), report, limits)) == []
+    assert list(open_lines(Source("f", data=bomb), report)) == []
     (problem,) = report.problems
-    check_problem(problem, "f:1 limit-exceeded", *values)
+    check_problem(problem, "f:1 limit-exceeded", "100", f"EXAM_LIMIT_{limit}")
 
 
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:

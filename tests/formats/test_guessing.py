@@ -29,7 +29,7 @@ from exam_workbench.formats import (
 )
 from exam_workbench.formats.passage_files import read_passages
 from exam_workbench.formats.query_files import read_queries
-from exam_workbench.formats.trec_qrels import read_qrels
+from exam_workbench.formats.trec_files import read_qrels
 from exam_workbench.records import add_passages, add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query

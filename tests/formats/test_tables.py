@@ -11,7 +11,7 @@ from exam_workbench.errors import FileError, InputError, Report
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source, detect, read_boards, read_run_lines
 from exam_workbench.formats.query_files import read_queries
-from exam_workbench.formats.trec_qrels import read_qrels
+from exam_workbench.formats.trec_files import read_qrels
 from exam_workbench.labels import compare, leaderboard
 from exam_workbench.records import add_queries, boards
 from exam_workbench.store import Project

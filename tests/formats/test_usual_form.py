@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from exam_workbench.errors import Report
 from exam_workbench.formats import graded_files
+from exam_workbench.formats._graded_form import parse_usual
 from exam_workbench.formats._source import Refused, Source
-from exam_workbench.formats._usual_graded_line import parse_usual
 from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.types import RankedColumns
 from tests.made.projects import examples

@@ -31,8 +31,7 @@ from exam_workbench.formats.graded_files import read_graded, write_graded
 from exam_workbench.formats.passage_files import read_passages, write_passages
 from exam_workbench.formats.query_files import read_queries, write_queries
 from exam_workbench.formats.question_bank_files import write_bank, write_bank_csv
-from exam_workbench.formats.trec_qrels import read_labels, read_qrels, write_qrels
-from exam_workbench.formats.trec_run import write_run
+from exam_workbench.formats.trec_files import read_labels, read_qrels, write_qrels, write_run
 from exam_workbench.types import GradeColumns, Ranked
 
 Reader = Callable[[Sequence[Source], Report], list[Any]]

@@ -1,26 +1,38 @@
-"""Column names of judgments, runs and leaderboards, and the test whether a table or a JSON map is one of these."""
+"""TREC's judgments `query 0 passage value` and runs `query Q0 passage rank score tag`; also tables and JSON maps.
+
+Tables have columns named as in `ROLES`, or in TREC's order.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TextIO
 
-from ..errors import Report
-from ._file_kind import ENTRY, Beginning
+from ..errors import InputError, Report
+from ..types import MAX_RATING, Judgment, Ranked
 from ._source import (
+    ENTRY,
     TREC_LINE,
     WHOLE,
+    Beginning,
+    FileKind,
     Limits,
     Refused,
     Source,
-    cells_of,
+    check_limit,
+    good_id,
     header_of,
     is_number,
+    open_cells,
     open_columns,
     open_lines,
     parse_pairs,
     refusing,
+    said_cell,
 )
 
 ROLES = {
@@ -177,11 +189,10 @@ def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
     by_query: dict[str, list[int]] = {}
     for query, cell in zip(queries, column, strict=True):
         by_query.setdefault(query, []).append(int(cell) if INTEGER.fullmatch(cell) else -1)
+    firsts = ((min(each), each) for each in by_query.values())
+    if not all(first in (0, 1) and {*each} == {*range(first, first + len(each))} for first, each in firsts):
+        return ""
     several = [numbers for numbers in by_query.values() if len(numbers) > 1]
-    for numbers in by_query.values():
-        first = min(numbers)
-        if first not in (0, 1) or sorted(numbers) != list(range(first, first + len(numbers))):
-            return ""
     ways = {"up" if each == sorted(each) else "down" if each == sorted(each)[::-1] else "mixed" for each in several}
     return ways.pop() if len(ways) == 1 else "mixed" if ways else ""
 
@@ -245,19 +256,19 @@ def open_ranked(
 def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | None) -> Iterator[tuple[int, list[str]]]:
     absent = ("", "Q0", "", "", "", source.stem)
     width = 0
-    for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
-        if not line.strip():
-            continue
+    for number, _, cells in open_cells(open_lines(source, report, limits or Limits(TREC_LINE)), source.name, report):
         if layout.names and not width:
-            width = len(layout.names)
             report.remark(source.name, number, "header", "the line is a header")
-            continue
-        with refusing(report, source.name, number):
-            cells = cells_of(line, layout.separator)
-            width = width or len(cells)
-            if len(cells) != width:
-                raise Refused("wrong-number-of-columns", f"the line has {len(cells)} cells; the first line has {width}")
+        elif len(cells) != (width or len(cells)):
+            report.refuse(
+                source.name,
+                number,
+                "wrong-number-of-columns",
+                f"the line has {len(cells)} cells; the first line has {width}",
+            )
+        else:
             yield number, [cells[at] if at >= 0 else absent[place] for place, at in enumerate(layout.places)]
+        width = width or len(layout.names) or len(cells)
 
 
 def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
@@ -278,3 +289,259 @@ def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> 
                 1,
                 [query, "Q0", passage, *((str(rank), repr(value), source.stem) if kind == "runs" else (str(value),))],
             )
+
+
+QRELS_COLUMNS = ("query", "0", "passage", "value")
+LARGEST = 32_767
+
+
+def read_qrels(source: Source, report: Report) -> list[Judgment]:
+    """Read judgments, each (query, passage) once; see `read_qrels_lines`."""
+    return [judgment for judgment, _ in read_qrels_lines(source, report)]
+
+
+def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int]]:
+    """Read judgments with their line numbers.
+
+    Args:
+        source: qrels in TREC's columns, separated by any white space, commas or semicolons; a table with a header
+            that names query, passage and value; or a JSON map query -> passage -> value. Gzip or not.
+        report: receives notes on repeated lines, and refused lines: a wrong number of columns, a value that is not
+            an integer, or a contradiction of an earlier line.
+
+    Returns:
+        The judgments in file order with their line numbers, each (query, passage) once.
+    """
+    seen: dict[tuple[str, str], tuple[int, int]] = {}
+    for number, (query, _, passage, value) in open_ranked(
+        source, report, "qrels", QRELS_COLUMNS, "a qrels line", Limits({**WHOLE, **TREC_LINE})
+    ):
+        with refusing(report, source.name, number):
+            key = (good_id(query, "query"), good_id(passage, "passage"))
+            relevance = _relevance(value)
+            if key not in seen:
+                seen[key] = (relevance, number)
+            elif seen[key][0] == relevance:
+                report.remark(
+                    source.name, number, "repeated-line", "the line repeats an earlier one (trec_eval rejects it)"
+                )
+            else:
+                raise Refused(
+                    "contradicting-lines",
+                    f"query {query}, passage {passage} has value {relevance} here"
+                    f" and {seen[key][0]} on line {seen[key][1]}",
+                )
+    report.require(seen, source.name, "judgments")
+    return [(Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()]
+
+
+def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
+    """Read labels of a model, in any form of judgments, with their line numbers; see `read_qrels_lines`.
+
+    Args:
+        report: also receives labels that are not from 0 to 5.
+    """
+    found = read_qrels_lines(source, report)
+    for label, line in found:
+        if not 0 <= label.value <= MAX_RATING:
+            reason = f"the label {label.value} is not from 0 to {MAX_RATING}; remove lines of passages without a label"
+            report.refuse(source.name, line, "label-out-of-range", reason)
+    return found
+
+
+def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
+    """Write qrels in the given order, without comment lines, which trec_eval would refuse.
+
+    Args:
+        rows: (query id, passage id, value).
+        out: receives lines `query 0 passage value`.
+
+    Raises:
+        InputError: an id is empty or holds white space, which the format cannot hold.
+    """
+    out.writelines(f"{word(query, 'query')} 0 {word(passage, 'passage')} {value}\n" for query, passage, value in rows)
+
+
+def word(text: str, what: str) -> str:
+    """Return an id as one column of a TREC file.
+
+    Raises:
+        InputError: it is empty or holds white space.
+    """
+    if text.split() != [text]:
+        raise InputError(
+            "id-with-white-space",
+            f"The {what} id {text!r} is empty or has white space, so a TREC file cannot hold it.",
+            "Import the collection with other ids.",
+        )
+    return text
+
+
+def _relevance(value: str) -> int:
+    if not INTEGER.fullmatch(value):
+        raise Refused("invalid-judgment", f"the value {value!r} is not an integer")
+    if len(value) > 6 or abs(int(value)) > LARGEST:
+        raise Refused("invalid-judgment", f"the value {value[:20]} is not from {-LARGEST} to {LARGEST}")
+    return int(value)
+
+
+QRELS = FileKind(
+    name="qrels",
+    title="Qrels (judgments)",
+    what="judgments: TREC's four columns, a table with a header, or a JSON map query -> passage -> value",
+    extensions=("qrels", "qrel", "txt"),
+    read=read_qrels,
+    write=write_qrels,
+    looks_like={
+        "map": lambda beginning: kind_of_map(beginning) == "qrels",
+        "columns": lambda beginning: is_ranked(beginning, "qrels"),
+        "name": lambda beginning: beginning.named("qrels", "qrel"),
+    },
+    judges=True,
+)
+
+LABELS = FileKind(
+    name="labels",
+    title="Labels (by a model)",
+    what="labels that a model made elsewhere, such as UMBRELA qrels: the forms of judgments, with values from 0 to 5",
+    extensions=QRELS.extensions,
+    read=read_labels,
+    write=None,
+    # A file does not show whether a model or an assessor gave its values.
+    looks_like={},
+)
+
+
+RUN_COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
+
+
+class RunLine(NamedTuple):
+    """One line of a run file.
+
+    `rank` is the rank in the file, None if it is not a number. As trec_eval ignores it, it is only compared with the
+    scores.
+    """
+
+    query_id: str
+    line: int
+    tag: str
+    passage_id: str
+    rank: float | None
+    score: float
+
+
+def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
+    """Stream the lines of a run file, so that memory does not grow with it.
+
+    `exchange.run_import` does the checks over several lines: order, ties, repeated passages, ranks that contradict the
+    scores.
+
+    Args:
+        source: a run in TREC's columns, separated by any white space, commas or semicolons; a table with a header
+            that names query, passage and score; or a JSON map query -> passage -> score. Gzip or not. Several tags
+            make several runs; without tags the file names the run.
+        report: receives refused lines, including a last line that seems cut off.
+
+    Yields:
+        The lines in file order.
+    """
+    lines_of: Counter[str] = Counter()
+    tag, tag_before, query_before, number = "", "", "", 0
+    for number, cells in open_ranked(source, report, "runs", RUN_COLUMNS, "a run line"):
+        if len(cells) > len(RUN_COLUMNS):
+            report.remark(source.name, number, "further-columns", "columns after the sixth are ignored")
+        query, _, passage, rank, score = cells[:5]
+        # White space other than the column separators becomes `_`, as when the run is written.
+        name = cells[5] if cells[5].isascii() else "_".join(cells[5].split())
+        if name != tag:
+            tag_before, tag = tag, name
+        try:
+            good_id(passage, "passage")
+            value = _score(score)
+            if tag not in lines_of:
+                good_id(tag, "run")
+                check_limit(len(lines_of) + 1, "the file names more runs than", "SYSTEMS")
+            if query != query_before:
+                query_before = good_id(query, "query")
+        except Refused as refused:
+            report.refuse(source.name, number, refused.code, str(refused))
+            continue
+        lines_of[tag] += 1
+        yield RunLine(query, number, tag, passage, _rank(rank), value)
+    if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
+        report.refuse(
+            source.name, number, "cut-off-file", f"the tag is {tag}, not {tag_before}; the file may be cut off here"
+        )
+    report.require(lines_of, source.name, "ranking")
+
+
+def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
+    """Return a name for each run: its tag, or its file's name if several of the files share the tag.
+
+    Args:
+        found: file and tag of each run, in file order.
+        report: receives a refusal of every run whose name another file has too.
+    """
+    files_with = Counter(tag for _, tag in found)
+    tags_of = Counter(source for source, _ in found)
+    holders: dict[str, Source] = {}
+    names = []
+    for source, tag in found:
+        own = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
+        name = own if files_with[tag] > 1 else tag
+        if name in holders:
+            reason = f"run name {name} is also used in {holders[name].file}; give one file another name or tag"
+            report.refuse(source.name, None, "duplicate-run", reason)
+        holders.setdefault(name, source)
+        names.append(name)
+    return names
+
+
+def write_run(name: str, ranking: Iterable[Ranked], out: TextIO) -> None:
+    """Write one run.
+
+    Args:
+        name: name of the run; white space in it becomes `_`, since it is one column.
+        ranking: the lines in the order to write.
+        out: receives lines `query Q0 passage rank score tag`; scores keep full precision.
+
+    Raises:
+        InputError: an id is empty or holds white space, which the format cannot hold.
+    """
+    tag = "_".join(name.split()) or "_"
+    for entry in ranking:
+        query, passage = word(entry.query_id, "query"), word(entry.passage_id, "passage")
+        out.write(f"{query} Q0 {passage} {entry.rank} {entry.score!r} {tag}\n")
+
+
+def _score(text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        raise Refused("not-a-number", f"the score is {said_cell(text)}") from None
+    if "_" in text or not math.isfinite(score):
+        raise Refused("not-a-number", f"the score {text[:40]!r} is not a finite number")
+    return score
+
+
+def _rank(text: str) -> float | None:
+    try:
+        rank = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(rank) else rank
+
+
+RUNS = FileKind(
+    name="runs",
+    title="Runs",
+    what="runs of systems: TREC's six columns, a table with a header, or a JSON map query -> passage -> score",
+    extensions=("run", "txt"),
+    read=read_run_lines,
+    write=write_run,
+    looks_like={
+        "map": lambda beginning: kind_of_map(beginning) == "runs",
+        "columns": lambda beginning: is_ranked(beginning, "runs"),
+        "name": lambda beginning: beginning.named("run"),
+    },
+)
