@@ -8,6 +8,7 @@ from ._asked_questions import (
 )
 from ._assessors_first import (
     assessors_first as assessors_first,
+    proposed_wordings as proposed_wordings,
     queries_awaiting_own as queries_awaiting_own,
     set_assessors_first as set_assessors_first,
 )

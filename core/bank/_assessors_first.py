@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..store import Project, log, put_setting, setting
+from ._proposals import proposals
 
 SETTING = "assessors_first"
 
@@ -37,3 +38,10 @@ def queries_awaiting_own(project: Project, author: str) -> frozenset[str]:
             {"author": author},
         )
     )
+
+
+def proposed_wordings(project: Project, question_id: str, author: str) -> list[str]:
+    """Return the open proposals of new wordings of a question that a person may see, in the order of their creation."""
+    hidden = queries_awaiting_own(project, author)
+    found = [one for one in proposals(project) if (one.kind, one.question_id) == ("rewording", question_id)]
+    return [one.text for one in found if one.query_id not in hidden]

@@ -41,8 +41,9 @@ USES = {
     "nugget": "generate nuggets",
     "answer key": "draft answer key",
     "item": "generate items",
+    "rewording": "reword question",
 }
-FIELDS = {"question": "questions", "nugget": "nuggets"}
+FIELDS = {"question": "questions", "nugget": "nuggets", "rewording": "questions"}
 """Key of the list in a model's JSON reply (EXAM++, table 1)."""
 DEFAULT_PROMPTS = {
     "question": ("questions-by-subtopic", "questions-by-query"),
@@ -202,7 +203,7 @@ def suggest(
             continue
         empty = blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
         call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
-        requests.append((call, partial(_read_list, empty)))
+        requests.append((call, partial(_read_list, empty, asked.template)))
     request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
     return run_drafting(
         project, drafter, "draft", request, len(requests), [requests], author, control, watch, failed, n
@@ -352,16 +353,17 @@ def blank(
     )  # fmt: skip
 
 
-def _read_list(empty: Generation, completion: Completion) -> Generation:
-    """Return the list from a model's reply."""
+def _read_list(empty: Generation, template: str, completion: Completion) -> Generation:
+    """Return the list from a model's reply, without the examples of the prompt, which small models repeat."""
     if completion.error is not None:
         return replace(empty, raw=completion.text, reason=completion.error)
     items, reason = parse_list(completion.text, FIELDS[empty.kind])
-    texts = list(dict.fromkeys(filter(None, map(cleaned, items))))
+    read = dict.fromkeys(filter(None, map(cleaned, items)))
+    texts = [text for text in read if f'"{text}"' not in template]
     if reason is not None and not completion.complete:
         reason = CUT_OFF
     elif reason is None and not texts:
-        reason = "the list has no readable text"
+        reason = "the model repeated the prompt's example" if read else "the list has no readable text"
     return replace(empty, texts=tuple(texts), raw=completion.text, reason=reason)
 
 
@@ -446,12 +448,7 @@ def draft_answer_key(
         )
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
-    if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
-        raise InputError(
-            "prompt-value-missing",
-            f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
-            "Choose another prompt.",
-        )
+    _check_values(asked, values)
     empty = blank(
         "answer key", query.query_id, drafter, asked,
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
@@ -462,6 +459,59 @@ def draft_answer_key(
         "prompt": asked.name,
     }  # fmt: skip
     return run_drafting(project, drafter, "draft", request, 1, [[(call, partial(_read_key, empty))]], author, control)
+
+
+def _check_values(asked: Prompt, values: Mapping[str, str]) -> None:
+    if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
+        raise InputError(
+            "prompt-value-missing",
+            f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
+            "Choose another prompt.",
+        )
+
+
+def draft_rewordings(
+    project: Project,
+    drafter: Drafter,
+    question: Question,
+    examples: str,
+    n: int,
+    author: str,
+    prompt: str | None = None,
+    control: Control | None = None,
+) -> Report:
+    """Draft new wordings of a question with a model. Each becomes a proposal for the question.
+
+    Args:
+        examples: passages, with the words whether each answers the question.
+        n: maximum number of wordings.
+        prompt: name of the prompt; None for the built-in one.
+        control: see `run_drafting`.
+
+    Raises:
+        InputError: the prompt is unknown, or needs a value that the query does not have.
+        GradingError: the model cannot be used.
+    """
+    asked = find_prompt(project, prompt or "rewordings", "rewording")
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = values_of(query, None, n) | {"question": str(question.text), "context": examples}
+    _check_values(asked, values)
+    empty = blank("rewording", query.query_id, drafter, asked, question_id=question.question_id)
+    call = Call(asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
+    request = {
+        "drafts": "rewording", "query_id": query.query_id, "question_id": question.question_id, "prompt": asked.name,
+    }  # fmt: skip
+    return run_drafting(
+        project,
+        drafter,
+        "draft",
+        request,
+        1,
+        [[(call, partial(_read_list, empty, asked.template))]],
+        author,
+        control,
+        most=n,
+    )
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:

@@ -99,7 +99,8 @@ def repair(
     project: Project,
     *,
     question_id: Annotated[str, Argument(metavar="QUESTION")],
-    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")],
+    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")] = (),
+    proposed: Annotated[bool, Option(help="Also test the open proposals of new wordings.")] = False,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     policy: PolicyOptions,
     author: Author,
@@ -109,7 +110,8 @@ def repair(
     The grader rates the wordings first. Half of the passages with an override or a judgment choose the wording, and the
     other half test it. Each further test of a question has a stricter level.
     """
-    found = review.repair(project, question_id, wordings, policy, source, author)
+    known = banks.proposed_wordings(project, question_id, author) if proposed else []
+    found = review.repair(project, question_id, [*wordings, *known], policy, source, author)
     return Output(found.as_dict()).note(found.says, "Save it: exam bank save" if found.test.accepted else None)
 
 

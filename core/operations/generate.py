@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any, cast
 
-from .. import bank
+from .. import bank, review
 from ..bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from ..errors import GradingError, InputError
 from ..graders import Control
-from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..grading import KINDS, MOST, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
 from ..store import Project, current_author
 from .answer_options import may_use_key, watch
@@ -20,6 +20,7 @@ from .opening import Opening
 from .options import Author
 from .output import Output
 from .patience import Patience
+from .policy import PolicyOptions
 from .progress import tell_of_calls
 from .registry import operation
 
@@ -204,4 +205,28 @@ def answer_key(
         drafter = make_drafter(settings)
         control = begin(project, drafter, Caps(patience=patience))
         report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
+    return _describe_proposals(project, report)
+
+
+@operation("proposals rewordings", act="ask models")
+def rewordings(
+    project: Project,
+    *,
+    question: Annotated[str, Argument(metavar="QUESTION")],
+    number: Annotated[int, Option("-n", help="Largest number of wordings.", least=1, most=MOST)] = review.WORDINGS,
+    source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    patience: Patience,
+    policy: PolicyOptions,
+) -> Output:
+    """Draft new wordings of QUESTION with a model, from passages with wrong ratings. Test them with exam bank repair.
+
+    A rating is wrong if it contradicts an override or a judgment. The model reads only passages of the first half.
+    """
+    author = current_author()
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = begin(project, drafter, Caps(patience=patience))
+        report = review.suggest_rewordings(project, drafter, question, policy, source, author, number, prompt, control)
     return _describe_proposals(project, report)

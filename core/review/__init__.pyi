@@ -127,4 +127,9 @@ from ._project_summary import (
     stale_overrides as stale_overrides,
     to_curate as to_curate,
 )
-from ._repairs import Repair as Repair, repair as repair
+from ._repairs import (
+    WORDINGS as WORDINGS,
+    Repair as Repair,
+    repair as repair,
+    suggest_rewordings as suggest_rewordings,
+)
