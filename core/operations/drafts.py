@@ -27,11 +27,12 @@ def list_drafts(
     """List unsaved changes. Save them with exam bank save --author NAME."""
     saved = {question.question_id: question for question in questions(project)}
     found = [
-        (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+        (author, shown, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
         for author in authors(project)
         if who in (None, author)
         for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
         for question_id, draft in bank.drafts(project, author).items()
+        for shown in bank.readable(project, [draft.question])
     ]
     records = [
         {"author": by, "question": asdict(question), "done": done, "conflict": crossed}

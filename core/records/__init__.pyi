@@ -211,6 +211,7 @@ from ._sealed_questions import (
     hidden_questions as hidden_questions,
     open_seals as open_seals,
     readable_texts as readable_texts,
+    readable_versions as readable_versions,
     refuse_hidden as refuse_hidden,
     refuse_sealed as refuse_sealed,
     sealed_questions as sealed_questions,

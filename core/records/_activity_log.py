@@ -11,7 +11,7 @@ from typing import Any
 from ..store import SCORELESS, Project
 from ..tables import csv_text
 from ._activity_sentences import Place, place_of, sentence
-from ._sealed_questions import readable_texts
+from ._sealed_questions import readable_activity, readable_texts
 from ._visible import visible
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
@@ -109,7 +109,7 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
         page: counted from 1.
     """
     sought = sought or Sought()
-    values, acts = _values(sought), _SOUGHT.format(activity=visible(project, "activity"))
+    values, acts = _values(sought), _SOUGHT.format(activity=readable_activity(project))
     told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"), texts=readable_texts(project))
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
