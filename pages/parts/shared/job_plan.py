@@ -196,6 +196,8 @@ def tag(project: Project, grader: graders.Grader, request: grading.Request, pair
         more.append(f"Output tokens for thinking: {count(found.thinking_tokens)}.")
     if found.cached_tokens:
         more.append(f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}.")
+    if found.sentinels:
+        more.append(f"Included: {count(found.sentinels)} repeated pairs, which show a changed model.")
     if found.batch_cost is not None:
         more.append(f"Estimated cost as a batch: {found.batch_cost:,.2f}.")
     if more:
