@@ -161,3 +161,8 @@ def test_a_link_carries_the_rating_rule(project: Project) -> None:
         cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
     assert visit("leaderboard", rating="expected").selectbox("rating").value == "expected"
     assert visit("leaderboard").selectbox("rating").value == "written"
+    cuts = "expected:.5,1,1.5,2,2.4"
+    app = visit("export", rating=cuts)
+    assert app.selectbox("rating").value == cuts and shows(app, "looking", cuts)
+    app = visit("export", rating="expected:2,1")
+    assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", "expected:2,1")

@@ -18,6 +18,7 @@ from .._reading.answer_forms import is_of_schema, settled
 from .._reading.calls import Call, Completion
 from .._reading.parsing import ABSTENTION
 from .._reading.reasoning import reasoning_length
+from .option_chances import option_chances
 
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""
@@ -41,6 +42,8 @@ SHORTEST_PASSAGE = 80
 """Number of characters below which a passage is not shortened further, because the rest would be meaningless."""
 END = ("\n\n",)
 """Stop sequence of a completion: a model that only continues text writes the next question instead of an end."""
+LOGPROBS = 10
+"""Number of likely tokens to report: the digits of a scale, and other ways to write them."""
 MOST_THINKING = 200_000
 """Upper limit of tokens for thinking."""
 CUT_OFF_THINKING = "cut off while the model was thinking; raise thinking_tokens"
@@ -63,6 +66,7 @@ class Dialect:
         limit: name of the field for the maximum length of an answer.
         temperature: whether it may be set.
         system: whether the model has a system role; if not, the system text begins the user text.
+        logprobs: whether the answer of a chat may come with probabilities of tokens.
     """
 
     api: Api = "chat"
@@ -70,6 +74,7 @@ class Dialect:
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     system: bool = True
+    logprobs: bool = True
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,9 @@ def prepare(
         body["temperature"] = temperature
     if schema is not None:
         body["response_format"] = schema
+    if dialect.logprobs and dialect.api == "chat" and call.options and not thinking:
+        # The thoughts of a reasoning model would bring thousands of them.
+        body |= {"logprobs": True, "top_logprobs": LOGPROBS}
     # No token is shorter than a byte in any script, so this bound holds for numbers and other scripts, too.
     read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
@@ -248,6 +256,9 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         completion = replace(completion, error="stopped by the endpoint's content filter")
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
+    if request.body.get("logprobs") and completion.error is None:
+        chances = option_chances(request.call, completion, choice.get("logprobs"))
+        completion = replace(completion, distribution=chances)
     thoughts = _thoughts(message, completion.text)
     used = told_tokens(body.get("usage"), estimated_usage(request, completion.text))
     if thoughts and not used.thinking:
@@ -327,8 +338,9 @@ def _said_whole(said: object) -> str:
 
 
 Objection = Literal[
-    "too long", "no structure", "other limit", "no temperature", "no system role", "filtered", "no credit", "no key"
-]
+    "too long", "no structure", "other limit", "no temperature", "no system role", "no logprobs", "filtered",
+    "no credit", "no key",
+]  # fmt: skip
 
 
 def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float] = (math.inf, 0)) -> Objection | None:
@@ -392,6 +404,7 @@ _TOO_LONG = re.compile(
 )
 _OBJECTIONS: tuple[tuple[Objection, str | None, re.Pattern[str]], ...] = (
     ("no key", None, re.compile(r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key")),
+    ("no logprobs", "logprobs", re.compile("logprobs")),
     ("other limit", "max_tokens", re.compile("max_completion_tokens")),
     ("no structure", "response_format", re.compile(r"response[_ ]format|json[_ ]schema|structured output")),
     (
