@@ -41,7 +41,7 @@ _SAYS = (
 _PATTERNS = tuple((verdict, re.compile(pattern)) for verdict, pattern in _SAYS)
 # A text with a comparison or a doubt says neither yes nor no.
 _HEDGES = re.compile(
-    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?(?:no|yes)"
+    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?[\"'“]?(?:no|yes)"
     r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
     r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely|unlikely"
     r"|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly|perhaps|possibly|somewhat"
@@ -60,6 +60,32 @@ def verdicts_in(text: str) -> set[int]:
     if _HEDGES.search(plain):
         return set()
     return {verdict for verdict, pattern in _PATTERNS if pattern.search(plain)}
+
+
+_ITEM = re.compile(r"\A\W*1[.)]\s+")
+_SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|\n")
+_TURNS = re.compile(
+    r"\W*(?:although|but|except|however|nevertheless|on the other hand|still|though|unless|yet)\b", re.IGNORECASE
+)
+
+
+def first_verdict(text: str) -> int | None:
+    """Return 1 if the first sentence says yes, 0 if it says no, and nothing after it says otherwise or turns; else
+    None.
+
+    The text may be cut off after that sentence.
+    """
+    text = _ITEM.sub("", text.strip())
+    ends = _SENTENCE_ENDS.search(text)
+    if ends is None:
+        return None
+    first, rest = text[: ends.end()], text[ends.end() :]
+    said = verdicts_in(first)
+    if len(said) != 1 or _TURNS.match(rest):
+        return None
+    (verdict,) = said
+    plain = rest.lower().replace("’", "'")
+    return None if any(other != verdict and pattern.search(plain) for other, pattern in _PATTERNS) else verdict
 
 
 UNANSWERABLE = (
@@ -191,18 +217,21 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     """Read yes (1) or no (0) at the beginning of the answer, in any case, or prose with exactly one of them.
 
     "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer with both fails, and so
-    do doubts and refusals.
+    do doubts and refusals. A verdict in the first sentence of prose counts, even if the rest is cut off.
 
     Args:
         text: the model's text. XXX means that a Q or QA judge cannot tell.
         complete: False if a limit cut it off.
     """
     text = without_thoughts(text)
+    match = _YES_NO.match(text)
+    first = first_verdict(text[:_LONGEST_PROSE]) if match is None and no_answer(text) is None else None
+    if first is not None:
+        return Parsed(first, "graded")
     if (missing := missing_answer(text, complete)) is not None:
         return _failed(missing)
     if (reason := no_answer(text)) is not None:
         return _failed(reason)
-    match = _YES_NO.match(text)
     if match is None:
         return _verdict_in_prose(text)
     if match[1].upper() == ABSTENTION:
@@ -434,7 +463,7 @@ _SENTENCES = (
     rf"there (?:is|are|was) (?:no (?:relevant )?(?:answer|information|mention)|not {_INFORMATION})",
     "unanswerable",
 )
-_SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] )?(?:{'|'.join(_SENTENCES)})\b")
+_SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] |(?:the )?answer(?: key)?(?: is)?: )?(?:{'|'.join(_SENTENCES)})\b")
 """Sentences that deny an answer, like the paper's expressions; in lower case, as at the beginning of answers."""
 _HEDGED = re.compile(
     r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully|however|only|part(?:ial)?ly"
