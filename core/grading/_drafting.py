@@ -60,6 +60,8 @@ LEAST_TOKENS = 1024
 TIMEOUT_S = 180.0
 """Time limit of a call in seconds: a list takes longer than a rating."""
 
+REPEATED = "the model repeated the prompt's example"
+
 LONGEST_LOOK = 20.0
 """Maximum seconds until the next attempt while a person waits."""
 
@@ -363,7 +365,7 @@ def _read_list(empty: Generation, template: str, completion: Completion) -> Gene
     if reason is not None and not completion.complete:
         reason = CUT_OFF
     elif reason is None and not texts:
-        reason = "the model repeated the prompt's example" if read else "the list has no readable text"
+        reason = REPEATED if read else "the list has no readable text"
     return replace(empty, texts=tuple(texts), raw=completion.text, reason=reason)
 
 
@@ -454,11 +456,23 @@ def draft_answer_key(
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
     )  # fmt: skip
     call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
-    request = {
-        "drafts": "answer key", "query_id": query.query_id, "question_id": question_id, "passage_id": passage_id,
-        "prompt": asked.name,
-    }  # fmt: skip
-    return run_drafting(project, drafter, "draft", request, 1, [[(call, partial(_read_key, empty))]], author, control)
+    return _run_one(project, drafter, call, partial(_read_key, empty), empty, author, control)
+
+
+def _run_one(
+    project: Project,
+    drafter: Drafter,
+    call: Call,
+    read: Callable[[Completion], Generation],
+    empty: Generation,
+    author: str,
+    control: Control | None,
+    most: int = 1,
+) -> Report:
+    """Make one call for a question, as a recorded job."""
+    names = ("query_id", "question_id", "passage_id", "prompt")
+    request = {"drafts": empty.kind} | {name: getattr(empty, name) for name in names}
+    return run_drafting(project, drafter, "draft", request, 1, [[(call, read)]], author, control, most=most)
 
 
 def _check_values(asked: Prompt, values: Mapping[str, str]) -> None:
@@ -498,20 +512,7 @@ def draft_rewordings(
     _check_values(asked, values)
     empty = blank("rewording", query.query_id, drafter, asked, question_id=question.question_id)
     call = Call(asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
-    request = {
-        "drafts": "rewording", "query_id": query.query_id, "question_id": question.question_id, "prompt": asked.name,
-    }  # fmt: skip
-    return run_drafting(
-        project,
-        drafter,
-        "draft",
-        request,
-        1,
-        [[(call, partial(_read_list, empty, asked.template))]],
-        author,
-        control,
-        most=n,
-    )
+    return _run_one(project, drafter, call, partial(_read_list, empty, asked.template), empty, author, control, n)
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:
