@@ -14,11 +14,10 @@ import orjson
 from ...limits import limit
 from .._job_control import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
-from .._reading.answer_forms import is_of_schema, settled
+from .._reading.answer_forms import is_of_schema, read, settled
 from .._reading.calls import Call, Completion
 from .._reading.parsing import ABSTENTION
 from .._reading.reasoning import reasoning_length
-from .option_chances import option_chances
 
 Api = Literal["chat", "completions"]
 """Kind of request: an answer in a chat, or the continuation of a text."""
@@ -257,7 +256,7 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
     if request.body.get("logprobs") and completion.error is None:
-        chances = option_chances(request.call, completion, choice.get("logprobs"))
+        chances = _option_chances(request.call, completion, choice.get("logprobs"))
         completion = replace(completion, distribution=chances)
     thoughts = _thoughts(message, completion.text)
     used = told_tokens(body.get("usage"), estimated_usage(request, completion.text))
@@ -266,6 +265,41 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
         completion = replace(completion, error=CUT_OFF_THINKING)
     return Answer(completion, used, model)
+
+
+_AROUND_OPTION = " \t\n\"'`*_Ġ▁"
+"""Signs around an option within a token."""
+
+
+def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[str, float] | None:
+    """Return the probability of each option at the token with which the model wrote its choice.
+
+    Args:
+        logprobs: of the answer, as OpenAI's chat completions have them; anything else counts as missing.
+
+    Returns:
+        Probabilities that sum to 1; None if the answer has no choice, or no such token is reported.
+    """
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    parsed = read(call, completion) if isinstance(tokens, list) else None
+    if parsed is None or parsed.status != "graded" or parsed.rating is None:
+        return None
+    named = ("no", "yes")[parsed.rating] if call.form == "yes-no" else call.options[parsed.rating].casefold()
+    # Reasoning before the answer may name the choice, too.
+    order = reversed(tokens) if reasoning_length(completion.text) else tokens
+    found = next((token for token in order if isinstance(token, dict) and _option_in(token) == named), None)
+    top = found.get("top_logprobs") if found else None
+    weights = dict.fromkeys(map(str.casefold, call.options), 0.0)
+    for one in top if isinstance(top, list) else ():
+        value = one.get("logprob") if isinstance(one, dict) else None
+        if isinstance(value, float | int) and value <= 0 and _option_in(one) in weights:
+            weights[_option_in(one)] += math.exp(value)
+    total = sum(weights.values())
+    return {option: weights[option.casefold()] / total for option in call.options} if total else None
+
+
+def _option_in(token: dict[str, Any]) -> str:
+    return str(token.get("token")).strip(_AROUND_OPTION).casefold()
 
 
 def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Widgets for the scoring settings and the measure; the choice is in the URL and holds on every screen."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast, get_args
@@ -98,16 +99,11 @@ def chosen(project: Project) -> labels.Policy:
 def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]:
     """Return the rating rules that the grades of a grader allow, and a valid one that a person typed."""
     offered = bool(bank.graders(project)) and labels.has_probabilities(project, bank.find_grader(project, grader))
-    own = [typed] if offered and _is_rating_rule(typed) else []
-    return list(dict.fromkeys([*(rule for rule in RATING_RULES if offered or rule == labels.Policy.rating), *own]))
-
-
-def _is_rating_rule(text: str) -> bool:
-    try:
-        labels.Policy(rating=text)
-    except errors.InputError:
-        return False
-    return True
+    rules = [rule for rule in RATING_RULES if offered or rule == labels.Policy.rating]
+    with suppress(errors.InputError):
+        labels.Policy(rating=typed)
+        rules += [typed] if offered and typed not in rules else []
+    return rules
 
 
 def line(screen: str) -> None:
