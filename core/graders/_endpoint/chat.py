@@ -281,8 +281,8 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
         Probabilities that sum to 1; None if the answer has no choice, or no such token is reported.
     """
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    parsed = read(call, completion) if isinstance(tokens, list) else None
-    if parsed is None or parsed.status != "graded" or parsed.rating is None:
+    parsed = read(call, completion)
+    if not isinstance(tokens, list) or parsed.status != "graded" or parsed.rating is None:
         return None
     named = ("no", "yes")[parsed.rating] if call.form == "yes-no" else call.options[parsed.rating].casefold()
     # Reasoning before the answer may name the choice, too.
