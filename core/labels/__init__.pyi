@@ -1,4 +1,4 @@
-from ._basis import Basis as Basis, basis as basis, has_probabilities as has_probabilities
+from ._basis import Basis as Basis, basis as basis, check_rating_rule as check_rating_rule
 from ._citation_support import (
     Citation as Citation,
     citation_grader as citation_grader,

@@ -97,13 +97,13 @@ def chosen(project: Project) -> labels.Policy:
 
 
 def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]:
-    """Return the rating rules that the grades of a grader allow, and a valid one that a person typed."""
-    offered = bool(bank.graders(project)) and labels.has_probabilities(project, bank.find_grader(project, grader))
-    rules = [rule for rule in RATING_RULES if offered or rule == labels.Policy.rating]
-    with suppress(errors.InputError):
-        labels.Policy(rating=typed)
-        rules += [typed] if offered and typed not in rules else []
-    return rules
+    """Return the rating rules that the grades of a grader allow: usual ones, and the one that a person typed."""
+    rules = []
+    for rule in dict.fromkeys([*RATING_RULES, typed]) if bank.graders(project) else ():
+        with suppress(errors.InputError):
+            labels.check_rating_rule(project, bank.find_grader(project, grader), rule)
+            rules.append(rule)
+    return rules or [labels.Policy.rating]
 
 
 def line(screen: str) -> None:
