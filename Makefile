@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env lock test check lint style types loads imports size docs docs-check release-check format bench soak fuzz
+.PHONY: help run env lock test check lint style types loads imports size docs docs-check release-check format bench soak fuzz real-models
 
 # The tests start hundreds of processes, which share compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
@@ -19,6 +19,8 @@ LOCKED := $(INSTALL) --require-hashes
 CPU := $(LOCKED) --quiet -r locks/cpu.txt 2>/dev/null || echo "The build of torch for CPUs alone was not found."
 # The usual build for Linux needs some gigabytes of GPU libraries.
 CUDA := if $(BIN)/python -m pip show torch | grep '^Requires:.*triton' >/dev/null; then $(LOCKED) -r locks/cuda.txt; fi
+# Small real models, whose tests are skipped without them.
+MODELS := $(LOCKED) --quiet -r locks/models.txt || echo "The small real models were not found. Their tests are skipped."
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
@@ -110,6 +112,9 @@ bench: $(VENV)/.installed-dev ## measure speed against the budgets and the alter
 soak: $(VENV)/.installed-dev ## simulate people who work at random in a browser: MINUTES=120 PERSONS=3 SEED=7
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --persons $(PERSONS) $(if $(SEED),--seed $(SEED)) $(SOAKFLAGS)
 
+real-models: $(VENV)/.installed-dev ## count failed, defaulted and wrongly read answers of a model: MODEL=FOLDER, FILE.gguf or ADDRESS
+	$(BIN)/python -m tests.real_models $(MODEL) $(if $(NAME),--name $(NAME)) $(if $(READINGS),--readings $(READINGS))
+
 fuzz: TIMES = 200
 fuzz: export OMP_NUM_THREADS := 1
 fuzz: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
@@ -135,6 +140,7 @@ $(VENV)/.installed-dev: $(wildcard locks/*.txt) pyproject.toml | $(BIN)/pip
 	$(LOCKED) -r locks/build.txt
 	$(CPU)
 	$(LOCKED) -r locks/run.txt -r locks/dev.txt
+	$(MODELS)
 	$(CUDA)
 	$(INSTALL) -e .
 	touch $(VENV)/.installed $@

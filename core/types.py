@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -343,6 +344,11 @@ class Grade:
     reason: str | None = None
     note: str | None = None
     distribution: tuple[float, ...] | None = None
+
+
+def entropy(chances: Sequence[float]) -> float:
+    """Return the entropy of a distribution in bits: 0 if one rating is certain."""
+    return sum(-chance * math.log2(chance) for chance in chances if chance > 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,21 +16,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
-    "pages": 8_590,
+    "pages": 8_620,
     "core/cli, core/server": 1_020,
     "core/operations": 2_790,
     "core/charts": 290,
-    "core/review, core/study, core/audit": 3_790,
+    "core/review, core/study, core/audit": 3_810,
     "core/exams, core/answers": 2_550,
     "core/exchange": 2_130,
-    "core/jobs, core/grading": 1_360,
+    "core/jobs, core/grading": 1_380,
     "core/labels": 1_540,
-    "core/bank": 1_440,
-    "core/store, core/records": 3_400,
-    "core/formats, core/graders, core/measures": 9_470,
+    "core/bank": 1_450,
+    "core/store, core/records": 3_410,
+    "core/formats, core/graders, core/measures": 9_510,
     "core": 1_010,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 64_900, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_100, "tests/*.py": 65_700, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

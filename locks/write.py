@@ -21,6 +21,7 @@ HEADS = {
     "run": "Requirements of the program on Linux, macOS and Windows, for Python 3.11.",
     "cuda": "Further requirements of the usual build of torch on Linux, which is for NVIDIA's GPUs.",
     "dev": "Further requirements of development.",
+    "models": "Small real models for tests, without the packages that they require.",
 }
 CUDA = re.compile(r"(nvidia|cuda|triton)\b")
 CPU_TORCH = """torch==2.13.0+cpu ; sys_platform == 'linux' and platform_machine == 'x86_64' \\
@@ -46,13 +47,14 @@ def read() -> dict[str, Blocks]:
     return {name: blocks(path.read_text(encoding="utf-8")) if path.exists() else {} for name, path in paths.items()}
 
 
-def resolve(uv: str, wanted: str, known: Mapping[str, Blocks]) -> Blocks:
+def resolve(uv: str, wanted: str, known: Mapping[str, Blocks], *more: str) -> Blocks:
     """Return every package that the requirements lead to, at its locked version if that still fits.
 
     Args:
         uv: the program that resolves.
         wanted: requirements, one per line.
         known: the present locks.
+        more: further options of uv.
     """
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "wanted.in"), Path(folder, "locked.txt")
@@ -60,7 +62,15 @@ def resolve(uv: str, wanted: str, known: Mapping[str, Blocks]) -> Blocks:
         target.write_text(
             "".join(block for name, lock in known.items() if name != "cpu" for block in lock.values()), encoding="utf-8"
         )
-        options = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-header", "--no-annotate", "-q")
+        options = (
+            "--universal",
+            "--python-version=3.11",
+            "--generate-hashes",
+            "--no-header",
+            "--no-annotate",
+            "-q",
+            *more,
+        )
         subprocess.run([uv, "pip", "compile", *options, str(source), "-o", str(target)], check=True)
         return blocks(target.read_text(encoding="utf-8"))
 
@@ -69,7 +79,7 @@ def main(uv: str) -> None:
     """Write all locks."""
     known = read()
     wanted = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     locked = resolve(uv, wanted, known)
     if not CPU_TORCH.startswith(locked["torch"].split()[0] + "+"):
         sys.exit("locks/write.py: CPU_TORCH is of another version than the torch of requirements.txt")
@@ -77,8 +87,11 @@ def main(uv: str) -> None:
     cuda = {name: block for name, block in locked.items() if CUDA.match(name)}
     run = {name: block for name, block in locked.items() if name not in cuda}
     locks = {"build": build, "cpu": {"torch": CPU_TORCH}, "run": run, "cuda": cuda}
-    more = resolve(uv, wanted + "\n".join(project["optional-dependencies"]["dev"]), {**locks, "dev": known["dev"]})
+    more = resolve(
+        uv, wanted + "\n".join(settings["project"]["optional-dependencies"]["dev"]), {**locks, "dev": known["dev"]}
+    )
     locks["dev"] = {name: block for name, block in more.items() if not any(name in lock for lock in locks.values())}
+    locks["models"] = resolve(uv, "\n".join(settings["dependency-groups"]["models"]), known, "--no-deps")
     for name, lock in locks.items():
         text = f"# {HEADS[name]}\n# Written by `make lock`. Do not edit.\n" + "".join(lock.values())
         (HERE / f"{name}.txt").write_text(text, encoding="utf-8")

@@ -23,6 +23,7 @@ WHERE_ASKED = {
     "generate questions": "Used to draft questions.",
     "generate nuggets": "Used to draft nuggets.",
     "draft answer key": "Used to draft answer keys.",
+    "reword question": "Used to draft new wordings of a question.",
     "generate items": "Used by `exam items generate` to draft exam items.",
 }
 STYLE = ".st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }"

@@ -159,10 +159,10 @@ def test_the_check_of_commands_finds_what_does_not_exist() -> None:
 
 def requirements() -> list[str]:
     """Every direct dependency, those of development included, as `name==version`."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    extras = {name: list(packages) for name, packages in project["optional-dependencies"].items()}
-    develop = extras.pop("dev")
+    extras = {name: list(packages) for name, packages in settings["project"]["optional-dependencies"].items()}
+    develop = extras.pop("dev") + settings["dependency-groups"]["models"]
     return run + [package for packages in extras.values() for package in packages] + develop
 
 

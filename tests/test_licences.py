@@ -29,9 +29,9 @@ OF_TESTS = {"krippendorff": "GPL; autojudge-evaluate loads it in one test, and i
 
 def wanted() -> list[str]:
     """What requirements.txt and the tools of development ask for, a line each."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return [*lines, *project["optional-dependencies"]["dev"]]
+    return [*lines, *settings["project"]["optional-dependencies"]["dev"], *settings["dependency-groups"]["models"]]
 
 
 def needed() -> dict[str, Distribution]:

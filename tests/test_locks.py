@@ -35,7 +35,7 @@ def lock(name: str, here: bool = False) -> dict[str, str]:
 
 
 def test_the_locks_are_those_of_the_requirements() -> None:
-    locks = {name: lock(name) for name in ("build", "run", "dev")}
+    locks = {name: lock(name) for name in ("build", "run", "dev", "models")}
     asked = {canonicalize_name(name): at for name, at in (line.split("==") for line in wanted())}
     assert asked.items() <= {key: at for one in locks.values() for key, at in one.items()}.items(), "make lock"
     assert sum(map(len, locks.values())) == len(set().union(*locks.values()))
@@ -52,7 +52,7 @@ def test_every_pinned_version_lies_in_the_range_of_the_package() -> None:
 
 def test_the_locks_have_all_that_others_need_and_nothing_else() -> None:
     installed = {name: version(name).removesuffix("+cpu") for name in needed()}
-    locked = {name: at for part in ("build", "run", "dev") for name, at in lock(part, here=True).items()}
+    locked = {name: at for part in ("build", "run", "dev", "models") for name, at in lock(part, here=True).items()}
     # The usual build of torch for Linux has libraries beside it.
     beside = {name: at for name, at in installed.items() if name in lock("cuda")}
     assert installed == {**locked, **beside}

@@ -98,6 +98,7 @@ from ._proposals import (
     empty_generations as empty_generations,
     find_question as find_question,
     proposals as proposals,
+    proposed_wordings as proposed_wordings,
     put_back as put_back,
     reject as reject,
 )

@@ -10,14 +10,17 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..errors import InputError
+from ..records import hidden_questions
 from ..store import Cursor, Project
 from ..types import Question
 from ._drafts import drafts, new_question, put_drafts
-from ._questions import questions, readable
+from ._questions import queries_awaiting_own, questions, readable
 
-Drafted = Literal["question", "nugget", "answer key", "item"]
+Drafted = Literal["question", "nugget", "answer key", "item", "rewording"]
 State = Literal["open", "accepted", "rejected"]
 STATES: tuple[State, ...] = ("open", "accepted", "rejected")
+OF_QUESTION = ("answer key", "rewording")
+"""Kinds of drafts that change a question."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Generation:
         texts: drafts that were read from the reply, cleaned with `cleaned`; empty for an unusable reply.
         raw: the unchanged reply.
         reason: why the reply is unusable; None for a usable reply.
-        question_id: the question of a drafted answer key.
+        question_id: the question of a drafted answer key or rewording.
         passage_id: the passage from which an answer key or item was drafted.
         item: the other parts of a drafted item; the text of its question is the only entry of `texts`.
     """
@@ -73,7 +76,8 @@ class Proposal:
     Args:
         text: a person's wording, or else the model's wording.
         original: the model's wording.
-        question_id: the question of an answer key, or the question made from the proposal; None before it was made.
+        question_id: the question of an answer key or rewording, or the question made from the proposal; None before
+            it was made.
         edited_by: author of a person's wording; None for the model's wording.
         decided_by, decided_at: who accepted, rejected or reopened the proposal, and when; None before a decision.
         item: choices, answer key and other facts of an item.
@@ -189,7 +193,7 @@ def proposals(
     states: Sequence[State] = ("open",),
     keys: Sequence[int] | None = None,
 ) -> list[Proposal]:
-    """Return proposals by query, in the order of their creation.
+    """Return proposals by query, in the order of their creation, without those behind hidden questions.
 
     Args:
         query_id: restricts the result to this query; None for all.
@@ -199,7 +203,8 @@ def proposals(
     asked: dict[str, Any] = {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)}
     only = {"query": "query_id = $query", "states": "list_contains($states, state)", "keys": "proposal_key IN $keys"}
     given = {name: value for name, value in asked.items() if value is not None}
-    return [
+    hidden = hidden_questions(project)
+    found = [
         _proposal(row)
         for row in project.rows(
             f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
@@ -209,6 +214,7 @@ def proposals(
             given,
         )
     ]
+    return [proposal for proposal in found if proposal.question_id not in hidden]
 
 
 def _proposal(row: tuple[Any, ...]) -> Proposal:
@@ -250,22 +256,22 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
 def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]:
     """Accept proposals into the person's drafts, as one step that can be undone. Saving adds them to the bank.
 
-    A question, nugget or item becomes a new question; an answer key is added to its question. The note of each question
-    names the model and prompt of the proposal.
+    A question, nugget or item becomes a new question. An answer key or rewording changes its question. The note of each
+    question names the model and prompt of the proposal.
 
     Returns:
         The drafted questions.
 
     Raises:
-        InputError: a proposal is not open, the question of an answer key is missing, or two keys belong to one
+        InputError: a proposal is not open, the question of an answer key or rewording is missing, or two belong to one
             question.
     """
     with project.transaction(act="edit questions", queries=lambda: _queries(project, keys), author=author) as cursor:
         chosen = _in_state(project, keys, ("open",))
-        keyed = [proposal.question_id for proposal in chosen if proposal.kind == "answer key"]
+        keyed = [proposal.question_id for proposal in chosen if proposal.kind in OF_QUESTION]
         if len(set(keyed)) < len(keyed):
             raise InputError(
-                "two-keys-for-a-question", "Two answer keys are for the same question.", "Accept only one of them."
+                "two-keys-for-a-question", "Two proposals change the same question.", "Accept only one of them."
             )
         made = [_as_question(project, author, proposal) for proposal in chosen]
         # The drafts are committed first, in a transaction of their own. If the process dies between the two commits,
@@ -339,12 +345,13 @@ def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
         return replace(new, kind="nugget" if proposal.kind == "nugget" else "question", note=note)
     question = find_question(project, author, str(proposal.question_id))
     noted = f"{question.note}; {note}" if question.note else note
-    return replace(question, answer_key=proposal.text, note=noted)
+    changed = {"answer_key" if proposal.kind == "answer key" else "text": proposal.text}
+    return replace(question, **changed, note=noted)  # type: ignore[arg-type]
 
 
 def provenance(proposal: Proposal) -> str:
     """Return the origin of a proposal, as a note for its question."""
-    what = "answer key drafted" if proposal.kind == "answer key" else "drafted"
+    what = f"{proposal.kind} drafted" if proposal.kind in OF_QUESTION else "drafted"
     said = f"{what} by {proposal.model}, prompt {proposal.prompt} ({proposal.prompt_hash[:8]})"
     said += f", from passage {proposal.passage_id}" if proposal.passage_id else ""
     said += f", asked by {proposal.asked_by} on {proposal.asked_at:%Y-%m-%d}"
@@ -370,3 +377,10 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
             "It may have been an unsaved question that was discarded.",
         )
     return found
+
+
+def proposed_wordings(project: Project, question_id: str, author: str) -> list[str]:
+    """Return the open proposals of new wordings of a question that a person may see, in the order of their creation."""
+    hidden = queries_awaiting_own(project, author)
+    found = [one for one in proposals(project) if (one.kind, one.question_id) == ("rewording", question_id)]
+    return [one.text for one in found if one.query_id not in hidden]

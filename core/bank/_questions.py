@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..grouping import grouped
-from ..records import add_seals, hidden_questions, open_seals, sealed_questions
+from ..records import add_seals, hidden_questions, open_seals, readable_versions, sealed_questions
 from ..store import Cursor, Project, as_act, log, put_setting, setting
 from ..types import Query, Question, Subtopic
 
@@ -135,7 +135,7 @@ def versions(project: Project) -> list[BankVersion]:
     return [
         BankVersion(*row)
         for row in project.rows(
-            f"SELECT version, {note}, author, saved_at, count(revision_key) FROM bank_versions v"
+            f"SELECT version, {note}, author, saved_at, count(revision_key) FROM {readable_versions(project)} v"
             " LEFT JOIN question_revisions USING (version) GROUP BY ALL ORDER BY version DESC"
         )
     ]
@@ -147,7 +147,7 @@ def history(project: Project, question_id: str) -> list[Revision]:
         Revision(row[0], row[1], row[2], row[3], readable(project, [as_question(row[4:])])[0])
         for row in project.rows(
             f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS}"
-            " FROM question_revisions r JOIN bank_versions v USING (version)"
+            f" FROM question_revisions r JOIN {readable_versions(project)} v USING (version)"
             " JOIN questions USING (question_key) JOIN queries q USING (query_key)"
             " JOIN question_texts t USING (text_key)"
             " WHERE question_id = ? ORDER BY r.version DESC",

@@ -269,8 +269,9 @@ def export_project(
         Number of rows by table.
 
     Raises:
-        InputError: the target exists already, or cannot be written.
+        InputError: the target exists already or cannot be written, or questions are sealed.
     """
+    refuse_sealed(project)
     taken = any(target.iterdir()) if target.is_dir() else target.exists()
     if taken or (target.suffix == ".zip" and target.exists()):
         raise InputError("file-exists", f"{target} already exists.", "Use a new folder or .zip file.")
@@ -526,7 +527,6 @@ def project_zip(project: Project, author: str) -> bytes:
     Raises:
         InputError: it cannot be written.
     """
-    refuse_sealed(project)
     with WorkingFolder() as folder:
         target = folder / f"{project.name}.zip"
         export_project(project, target, author)

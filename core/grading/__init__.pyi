@@ -10,6 +10,7 @@ from ._drafting import (
     Report as Report,
     blank as blank,
     draft_answer_key as draft_answer_key,
+    draft_rewordings as draft_rewordings,
     find_prompt as find_prompt,
     fitting_prompts as fitting_prompts,
     make_drafter as make_drafter,

@@ -41,8 +41,9 @@ USES = {
     "nugget": "generate nuggets",
     "answer key": "draft answer key",
     "item": "generate items",
+    "rewording": "reword question",
 }
-FIELDS = {"question": "questions", "nugget": "nuggets"}
+FIELDS = {"question": "questions", "nugget": "nuggets", "rewording": "questions"}
 """Key of the list in a model's JSON reply (EXAM++, table 1)."""
 DEFAULT_PROMPTS = {
     "question": ("questions-by-subtopic", "questions-by-query"),
@@ -58,6 +59,8 @@ LEAST_TOKENS = 1024
 """Minimum token limit of a reply, because a prompt without a number leaves the number to the model."""
 TIMEOUT_S = 180.0
 """Time limit of a call in seconds: a list takes longer than a rating."""
+
+REPEATED = "the model repeated the prompt's example"
 
 LONGEST_LOOK = 20.0
 """Maximum seconds until the next attempt while a person waits."""
@@ -202,7 +205,7 @@ def suggest(
             continue
         empty = blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
         call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
-        requests.append((call, partial(_read_list, empty)))
+        requests.append((call, partial(_read_list, empty, asked.template)))
     request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
     return run_drafting(
         project, drafter, "draft", request, len(requests), [requests], author, control, watch, failed, n
@@ -352,14 +355,16 @@ def blank(
     )  # fmt: skip
 
 
-def _read_list(empty: Generation, completion: Completion) -> Generation:
-    """Return the list from a model's reply."""
+def _read_list(empty: Generation, template: str, completion: Completion) -> Generation:
+    """Return the list from a model's reply, without the examples of the prompt, which small models repeat."""
     items, fault = parse_list(completion.text, FIELDS[empty.kind])
-    texts = tuple(dict.fromkeys(filter(None, map(cleaned, items))))
+    read = dict.fromkeys(filter(None, map(cleaned, items)))
+    texts = tuple(text for text in read if f'"{text}"' not in template)
     reasons = {
         completion.error: completion.error is not None,
         CUT_OFF: fault is not None and not completion.complete,
         fault: fault is not None,
+        REPEATED: not texts and bool(read),
         "the list has no readable text": not texts,
     }
     return _first_reason(empty, texts, completion, reasons)
@@ -458,22 +463,69 @@ def draft_answer_key(
         )
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
     values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
+    _check_values(asked, values)
+    empty = blank(
+        "answer key", query.query_id, drafter, asked,
+        subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
+    )  # fmt: skip
+    call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
+    return _run_one(project, drafter, call, partial(_read_key, empty), empty, author, control)
+
+
+def _run_one(
+    project: Project,
+    drafter: Drafter,
+    call: Call,
+    read: Callable[[Completion], Generation],
+    empty: Generation,
+    author: str,
+    control: Control | None,
+    most: int = 1,
+) -> Report:
+    """Make one call for a question, as a recorded job."""
+    names = ("query_id", "question_id", "passage_id", "prompt")
+    request = {"drafts": empty.kind} | {name: getattr(empty, name) for name in names}
+    return run_drafting(project, drafter, "draft", request, 1, [[(call, read)]], author, control, most=most)
+
+
+def _check_values(asked: Prompt, values: Mapping[str, str]) -> None:
     if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
         raise InputError(
             "prompt-value-missing",
             f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
             "Choose another prompt.",
         )
-    empty = blank(
-        "answer key", query.query_id, drafter, asked,
-        subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
-    )  # fmt: skip
-    call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
-    request = {
-        "drafts": "answer key", "query_id": query.query_id, "question_id": question_id, "passage_id": passage_id,
-        "prompt": asked.name,
-    }  # fmt: skip
-    return run_drafting(project, drafter, "draft", request, 1, [[(call, partial(_read_key, empty))]], author, control)
+
+
+def draft_rewordings(
+    project: Project,
+    drafter: Drafter,
+    question: Question,
+    examples: str,
+    n: int,
+    author: str,
+    prompt: str | None = None,
+    control: Control | None = None,
+) -> Report:
+    """Draft new wordings of a question with a model. Each becomes a proposal for the question.
+
+    Args:
+        examples: passages, with the words whether each answers the question.
+        n: maximum number of wordings.
+        prompt: name of the prompt; None for the built-in one.
+        control: see `run_drafting`.
+
+    Raises:
+        InputError: the prompt is unknown, or needs a value that the query does not have.
+        GradingError: the model cannot be used.
+    """
+    asked = find_prompt(project, prompt or "rewordings", "rewording")
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = values_of(query, None, n) | {"question": str(question.text), "context": examples}
+    _check_values(asked, values)
+    empty = blank("rewording", query.query_id, drafter, asked, question_id=question.question_id)
+    call = Call(asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
+    return _run_one(project, drafter, call, partial(_read_list, empty, asked.template), empty, author, control, n)
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:

@@ -40,6 +40,12 @@ def watch(project: Project, grader: Grader, author: str, control: Control, pairs
     return found
 
 
+def pairs_again(project: Project, spec: GraderSpec) -> int:
+    """Return the number of pairs that the next job of a grader asks again."""
+    found = drift(project, spec)
+    return 0 if found is None else min(AGAIN, found.pairs)
+
+
 def check_again(project: Project, grader: Grader, author: str, control: Control) -> None:
     """Ask some sentinel pairs again at the start of a job, if the grader is watched.
 

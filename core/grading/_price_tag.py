@@ -31,6 +31,7 @@ from ..graders import (
 from ..jobs import jobs
 from ..store import Project
 from ..text import how_many
+from ._grader_checks import pairs_again
 from ._needed_pairs import EVERYTHING, Scope, pairs_to_grade, with_texts
 
 CHARACTERS_A_TOKEN = 4
@@ -84,6 +85,8 @@ class PriceTag:
         cached_tokens: cached tokens among those read, by OpenAI's rule: a prompt shares at least `prefixes.CACHED_FROM`
             tokens with the one before. If the price table has a price for them, the cost uses it.
         batch_cost: cost as batches; None if the model has no price, or its calls cannot be batched.
+        sentinels: pairs that the drift watch asks again, in addition to `pairs`. Their calls, tokens and cost are
+            included.
     """
 
     pairs: int
@@ -96,6 +99,7 @@ class PriceTag:
     thinking_tokens: int = 0
     cached_tokens: int = 0
     batch_cost: float | None = None
+    sentinels: int = 0
 
 
 def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
@@ -128,7 +132,8 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
             tokens, exact = _tokens(grader, call)
             counted = counted and exact
             calls, read, written = calls + 1, read + tokens, written + _written(grader, call)
-    scale = len(pairs) / len(sample)
+    sentinels = pairs_again(project, grader.spec)
+    scale = (len(pairs) + sentinels) / len(sample)
     thinking = round(calls * scale * _thinking(project, grader))
     cached = round(read * scale * _read_before(project, grader, pairs))
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
@@ -149,6 +154,7 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
         thinking,
         total.cached,
         batch_cost,
+        sentinels,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..bank import asked_bank, latest_version, overview, query_as_question, questions, stored_graders
+from ..bank import asked_bank, latest_version, overview, query_as_question, questions, readable, stored_graders
 from ..errors import InputError
 from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
 from ..jobs import jobs
@@ -35,7 +35,8 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
         return questions_to_try(project, grader.spec, query_id)
     if prompt.use in (*OF_QUERY, *OF_ANSWERS, OF_PASSAGE):
         return [query_as_question(project, query_id)]
-    found = [question for question in questions(project, None, query_id) if question.active and question.text]
+    asked = readable(project, questions(project, None, query_id))
+    found = [question for question in asked if question.active and question.text]
     return [q for q in found if q.answer_key] if "correct_answer" in variables(prompt) else found
 
 
@@ -97,7 +98,8 @@ def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = 
         ids = [found.query_id for found in overview(project) if query_id in (None, found.query_id)]
         asked = [query_as_question(project, found) for found in ids]
     else:
-        asked = [q for q in questions(project, None, query_id) if q.active and q.kind in spec.takes]
+        known = readable(project, questions(project, None, query_id))
+        asked = [q for q in known if q.active and q.kind in spec.takes]
     return [question for question in asked if spec.asked_text(question)]
 
 

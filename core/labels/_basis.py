@@ -320,9 +320,8 @@ class Basis:
         return {"version": self.version, "grader": self.grader.key}
 
 
-@as_act("see boards")
-def has_probabilities(project: Project, grader: StoredGrader) -> bool:
-    """Whether a grader stored probabilities over ratings, so that the rating rule `expected` can be used."""
+def _has_probabilities(project: Project, grader: StoredGrader) -> bool:
+    """Return whether a grader stored probabilities over ratings, so that the rating rule `expected` can be used."""
     return project.cached(
         ("has probabilities", grader.key),
         lambda: bool(
@@ -332,6 +331,7 @@ def has_probabilities(project: Project, grader: StoredGrader) -> bool:
     )
 
 
+@as_act("see boards")
 def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None:
     """Refuse a rating rule that the stored grades of a grader do not allow.
 
@@ -351,7 +351,7 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
             + ",".join(f"{0.3 + 0.1 * i:.1f}" if embedding else f"{i + 0.5}" for i in range(top))
             + ".",
         )
-    if not embedding and not has_probabilities(project, grader):
+    if not embedding and not _has_probabilities(project, grader):
         raise InputError(
             "no-probabilities",
             f"Grader '{grader.spec.name}' stored no probabilities of ratings.",

@@ -96,7 +96,8 @@ def repair(
     project: Project,
     *,
     question_id: Annotated[str, Argument(metavar="QUESTION")],
-    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")],
+    wordings: Annotated[tuple[str, ...], Option("--wording", help="A new wording; may be repeated.")] = (),
+    proposed: Annotated[bool, Option(help="Also test the open proposals of new wordings.")] = False,
     source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
     policy: PolicyOptions,
     author: Author,
@@ -106,7 +107,8 @@ def repair(
     The grader rates the wordings first. Half of the passages with an override or a judgment choose the wording, and the
     other half test it. Each further test of a question has a stricter level.
     """
-    found = review.repair(project, question_id, wordings, policy, source, author)
+    known = banks.proposed_wordings(project, question_id, author) if proposed else []
+    found = review.repair(project, question_id, [*wordings, *known], policy, source, author)
     return Output(found.as_dict()).note(found.says, "Save it: exam bank save" if found.test.accepted else None)
 
 
@@ -290,11 +292,12 @@ def list_drafts(
     """List unsaved changes. Save them with exam bank save --author NAME."""
     saved = {question.question_id: question for question in banks.questions(project)}
     found = [
-        (author, draft.question, kinds_of_change(saved.get(question_id), draft.question), question_id in crossed)
+        (author, shown, kinds_of_change(saved.get(question_id), draft.question), question_id in crossed)
         for author in authors(project)
         if who in (None, author)
         for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
         for question_id, draft in banks.drafts(project, author).items()
+        for shown in banks.readable(project, [draft.question])
     ]
     records = [
         {"author": by, "question": asdict(question), "done": done, "conflict": crossed}

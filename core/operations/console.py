@@ -351,8 +351,9 @@ def price_words(tag: PriceTag, batch: bool = False) -> str:
     about = "" if tag.counted else "about "
     cached = f" ({tag.cached_tokens:,} cached)" if tag.cached_tokens else ""
     thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
+    again = f" ({tag.sentinels:,} repeated pairs included)" if tag.sentinels else ""
     return (
-        f". Estimated: {tag.calls:,} calls, {about}{tag.input_tokens:,} input tokens{cached} and"
+        f". Estimated: {tag.calls:,} calls{again}, {about}{tag.input_tokens:,} input tokens{cached} and"
         f" {tag.output_tokens:,} output tokens{thinking}{cost}"
     )
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from .. import bank
+from .. import bank, review
 from ..bank import STATES, Scheme, State, edit_proposal, marks, save_drafts, set_categories, set_item
 from ..errors import GradingError, InputError
 from ..exams import (
@@ -37,12 +37,13 @@ from ..exams import (
 from ..exchange import Options, import_files
 from ..formats import Source
 from ..graders import Control
-from ..grading import KINDS, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..grading import KINDS, MOST, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
 from ..jobs import Caps, job_control
 from ..tables import disarmed
 from ..text import how_many, one_line
 from .console import close_unfinished, price_words, tell_of_calls, text_of, watch
 from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
+from .policy import PolicyOptions
 from .registry import (
     Argument,
     Author,
@@ -231,6 +232,30 @@ def answer_key(
         drafter = make_drafter(settings)
         control = begin(project, drafter, Caps(patience=patience))
         report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
+    return _describe_proposals(project, report)
+
+
+@operation("proposals rewordings", act="ask models")
+def rewordings(
+    project: Project,
+    *,
+    question: Annotated[str, Argument(metavar="QUESTION")],
+    number: Annotated[int, Option("-n", help="Largest number of wordings.", least=1, most=MOST)] = review.WORDINGS,
+    source: Annotated[str, Option(help="Source of the judgments.")] = "judgments",
+    settings: ModelOptions,
+    prompt: PromptOption = None,
+    patience: Patience,
+    policy: PolicyOptions,
+) -> Output:
+    """Draft new wordings of QUESTION with a model, from passages with wrong ratings. Test them with exam bank repair.
+
+    A rating is wrong if it contradicts an override or a judgment. The model reads only passages of the first half.
+    """
+    author = current_author()
+    with may_use_key(settings):
+        drafter = make_drafter(settings)
+        control = begin(project, drafter, Caps(patience=patience))
+        report = review.suggest_rewordings(project, drafter, question, policy, source, author, number, prompt, control)
     return _describe_proposals(project, report)
 
 

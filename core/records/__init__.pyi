@@ -211,6 +211,7 @@ from ._visible import (
     hold_out as hold_out,
     open_seals as open_seals,
     readable_texts as readable_texts,
+    readable_versions as readable_versions,
     refuse_hidden as refuse_hidden,
     refuse_sealed as refuse_sealed,
     sealed_questions as sealed_questions,

@@ -15,7 +15,7 @@ from ..tables import csv_text
 from ._activity_sentences import Place, place_of, sentence
 from ._judgments import refresh_pool
 from ._replaced_data import KINDS, Keeper, Replaced
-from ._visible import readable_texts, visible
+from ._visible import readable_activity, readable_texts, visible
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
 # overrides have their text at the time of the override.
@@ -113,7 +113,7 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
     """
     sought = sought or Sought()
     values: dict[str, Any] = {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
-    acts = _SOUGHT.format(activity=visible(project, "activity"))
+    acts = _SOUGHT.format(activity=readable_activity(project))
     told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"), texts=readable_texts(project))
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}

@@ -137,6 +137,30 @@ def readable_texts(project: Project) -> str:
     )
 
 
+def readable_versions(project: Project) -> str:
+    """Return SQL for `bank_versions` without notes that are about hidden questions, or quote them (empty)."""
+    if not sealed_questions(project):
+        return "bank_versions"
+    hidden = f"SELECT * FROM question_revisions WHERE question_key IN ({_hidden(project)})"
+    return (
+        f"(WITH hidden AS ({hidden}) SELECT * REPLACE (CASE WHEN version IN (SELECT version FROM hidden) OR EXISTS"
+        " (SELECT 1 FROM hidden JOIN question_texts USING (text_key) WHERE contains(bank_versions.note, text))"
+        " THEN '' ELSE note END AS note) FROM bank_versions)"
+    )
+
+
+def readable_activity(project: Project) -> str:
+    """Return SQL for `activity`, with the notes of versions as `readable_versions` has them."""
+    known = visible(project, "activity")
+    if not sealed_questions(project):
+        return known
+    return (
+        "(SELECT a.* REPLACE (CASE WHEN v.note = '' THEN json_merge_patch(a.detail, '{\"note\": \"\"}') ELSE a.detail"
+        f" END AS detail) FROM {known} a LEFT JOIN {readable_versions(project)} v"
+        " ON act = 'save bank' AND v.version = try_cast(a.detail->>'$.version' AS INTEGER))"
+    )
+
+
 def _hidden(project: Project) -> str:
     member = project.member()
     reader = member.name if member is not None else project.reader or ""

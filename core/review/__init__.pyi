@@ -108,7 +108,14 @@ from ._passages.passage_search import (
     search as search,
     where_to_begin as where_to_begin,
 )
-from ._question_faults import Repair as Repair, repair as repair, strays as strays, uncovered as uncovered
+from ._question_faults import (
+    WORDINGS as WORDINGS,
+    Repair as Repair,
+    repair as repair,
+    strays as strays,
+    suggest_rewordings as suggest_rewordings,
+    uncovered as uncovered,
+)
 from ._work_status import (
     Agreeing as Agreeing,
     Leading as Leading,

@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ..bank import grader_again, put_draft, questions as bank_questions
-from ..errors import InputError
-from ..grading import Request, run_job
+from .. import bank
+from ..bank import grader_again
+from ..errors import InputError, unknown_name
+from ..graders import Control
+from ..grading import Drafter, Report, Request, draft_rewordings, run_job
 from ..labels import MISSING, Basis, Policy, basis, graded_pairs, load_ratings, overrides
 from ..measures import HELD_OUT, RepairTest, rewording_test, spent
-from ..records import find_source, judgments, readable_texts, refuse_hidden, visible
+from ..records import find_source, judgments, passage_texts, readable_texts, refuse_hidden, visible
 from ..store import Project, log
 from ..types import ANSWERED, Question
+
+WORDINGS, EXAMPLES = 5, 3
+"""Usual number of drafted wordings, and number of passages of each kind of error that the model reads."""
+TOLD = {True: "This passage answers the question:", False: "This passage does not answer the question:"}
 
 
 @dataclass(frozen=True)
@@ -181,19 +187,19 @@ def repair(
     project.require("grade", author=author)
     refuse_hidden(project, [question_id])
     base = basis(project, replace(policy, overrides=False))
-    question = next((one for one in bank_questions(project, base.version) if one.question_id == question_id), None)
+    question = _saved_question(project, base, question_id)
     texts = [text for text in dict.fromkeys(one.strip() for one in wordings) if text]
-    if question is None or not texts or question.text in texts:
+    if not texts or question.text in texts:
         raise InputError(
             "nothing-to-repair", f"No new wording of question '{question_id}'.", "Give its id and another wording."
         )
     variants = [replace(question, text=text) for text in texts]
     if (grader := grader_again(project, base.grader.spec)) is not None:
         run_job(project, grader, Request(trial=tuple(variants)), author)
-    before, after, held_out = _pairs(project, [question, *variants], base, policy, source)
+    known = _known_pairs(project, [question, *variants], base, policy, source)
     key = project.value("SELECT question_key FROM questions WHERE question_id = ?", [question_id])
     number = 1 + project.value("SELECT count(*) FROM repairs WHERE question_key = ?", [key])
-    test = rewording_test(before, after, held_out, spent(number))
+    test = rewording_test(known.right[0], known.right[1:], known.held_out, spent(number))
     found = Repair(question_id, texts[test.chosen], number, test)
     if test.accepted is None:
         return found
@@ -205,14 +211,74 @@ def repair(
         )  # fmt: skip
         log(cursor, author, "test rewording", question=question_id, accepted=test.accepted)
     if test.accepted:
-        put_draft(project, author, replace(question, text=found.wording))
+        bank.put_draft(project, author, replace(question, text=found.wording))
     return found
 
 
-def _pairs(
-    project: Project, asked: Sequence[Question], base: Any, policy: Policy, source: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which pairs the present wording rates right, which each new one does, and which are held out."""
+def suggest_rewordings(
+    project: Project,
+    drafter: Drafter,
+    question_id: str,
+    policy: Policy,
+    source: str,
+    author: str,
+    n: int = WORDINGS,
+    prompt: str | None = None,
+    control: Control | None = None,
+) -> Report:
+    """Draft new wordings of a question with a model, from passages that the grader rates wrongly, as proposals.
+
+    The model reads no passage of the half that tests the wordings.
+
+    Args:
+        source, policy: as for `repair`.
+        n, prompt, control: as for `draft_rewordings`.
+
+    Raises:
+        InputError: the question, grader, source or prompt is unknown, or no rating of the first half is wrong.
+        GradingError: the model cannot be used.
+    """
+    refuse_hidden(project, [question_id])
+    base = basis(project, replace(policy, overrides=False))
+    question = _saved_question(project, base, question_id)
+    known = _known_pairs(project, [question], base, policy, source)
+    wrong = np.flatnonzero(~known.right[0] & ~known.held_out)
+    if not len(wrong):
+        raise InputError(
+            "no-disagreement",
+            f"No rating of question '{question_id}' disagrees with a judgment or override.",
+            "Write a wording yourself: exam bank repair QUESTION --wording TEXT",
+        )
+    shown = [at for answers in (True, False) for at in wrong[known.truth[wrong] == answers][:EXAMPLES]]
+    texts = passage_texts(project, [known.passage_ids[at] for at in shown])
+    examples = "\n\n".join(f"{TOLD[bool(known.truth[at])]}\n{texts.get(known.passage_ids[at], '')}" for at in shown)
+    return draft_rewordings(project, drafter, question, examples, n, author, prompt, control)
+
+
+def _saved_question(project: Project, base: Basis, question_id: str) -> Question:
+    for question in bank.questions(project, base.version):
+        if question.question_id == question_id:
+            return question
+    raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
+
+
+@dataclass(frozen=True)
+class _KnownPairs:
+    """The p passages with a known answer, for w wordings.
+
+    Args:
+        truth: p; whether a passage answers the question.
+        right: w x p; whether the rating of a wording says so.
+        held_out: p; whether the pair is in the half that tests.
+    """
+
+    passage_ids: list[str]
+    truth: np.ndarray
+    right: np.ndarray
+    held_out: np.ndarray
+
+
+def _known_pairs(project: Project, asked: Sequence[Question], base: Basis, policy: Policy, source: str) -> _KnownPairs:
     query_id = asked[0].query_id
     known = load_ratings(project, base, query_id, asked)
     ratings = known.of(asked)
@@ -232,6 +298,6 @@ def _pairs(
             "Judge passages, or grade with a grader that can run here.",
         )
     names = [known.passage_ids[at] for at in rows]
-    right = np.array([truth[name] for name in names]) == (ratings[rows] >= base.min_rating).T
+    answers = np.array([truth[name] for name in names])
     held_out = np.array([blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names])
-    return right[0], right[1:], held_out
+    return _KnownPairs(names, answers, answers == (ratings[rows] >= base.min_rating).T, held_out)

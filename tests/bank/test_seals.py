@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,13 @@ import pytest
 
 from exam_workbench import bank, exchange, review, study
 from exam_workbench.exchange import exporting
+from exam_workbench.graders import built_in
+from exam_workbench.grading import questions_for
 from exam_workbench.labels import Policy, overrides
 from exam_workbench.measures._means_and_tests import sealed_test
+from exam_workbench.operations.bank import list_drafts
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import activity, hidden_questions, sealed_questions
+from exam_workbench.records import Sought, activity, activity_csv, hidden_questions, sealed_questions
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -121,6 +125,44 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
             act()
     bank.open_sealed(project, "olga")
     assert all(text in exporting.bank_jsonl(other) for text in texts)
+
+
+def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Project, tmp_path: Path) -> None:
+    asked = [one for one in bank.questions(project) if one.query_id == "q1"]
+    reply = bank.Generation("question", "q1", "m", "p", "0" * 64, ("Drafted secret?", "Other drafted secret?"), "")
+    with project.transaction() as cursor:
+        keys = bank.add_generations(cursor, [reply], "tester")
+    bank.accept(project, keys, "tester")
+    bank.save_drafts(project, "tester", f"Quotes {' '.join(one.text or '' for one in asked)}")
+    bank.save(project, [replace(one, weight=2.0) for one in asked], "Paraphrases the hidden ones", "tester")
+    elsewhere = [replace(one, weight=2.0) for one in bank.questions(project) if one.query_id == "q2"][:1]
+    bank.save(project, elsewhere, f"Quotes {' '.join(one.text or '' for one in asked)}", "tester")
+    ids = bank.seal(project, "olga", 4, seed=3)["q1"]
+    texts = [(one.text or "").rstrip("?") for one in bank.questions(project) if one.question_id in ids]
+    assert any("rafted" in text for text in texts)
+    author, other = project.seen_by("tester"), project.seen_by("ben")
+    sealed = next(one for one in bank.questions(project) if one.question_id == ids[0])
+    bank.put_draft(author, "tester", replace(sealed, text=f"{sealed.text} Reworded"))
+    prompt = built_in()["self-rating"]
+    ways = [
+        lambda p: bank.versions(p),
+        lambda p: [bank.history(p, one) for one in ids],
+        lambda p: activity(p),
+        lambda p: activity(p, Sought(words="secret")),
+        lambda p: activity_csv(p),
+        lambda p: list_drafts(p).value,
+        lambda p: bank.proposals(p, "q1", bank.STATES),
+        lambda p: questions_for(p, prompt, "q1"),
+    ]
+    for way in ways:
+        assert not [text for text in [*texts, "Paraphrases"] if text in repr(way(other))]
+        assert [text for text in texts if text in repr(way(author))]
+    with refusal("questions-sealed"):
+        exchange.export_project(author, tmp_path / "folder", "tester")
+    with refusal("questions-sealed"):
+        exchange.publish(author, Policy(), "tester")
+    with refusal("question-sealed", ids[0]):
+        review.repair(other, ids[0], ["Another wording"], Policy(), "judgments", "ben")
 
 
 def test_a_shell_seals_compares_and_opens(

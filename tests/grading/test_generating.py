@@ -37,7 +37,7 @@ from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
 from exam_workbench.graders._prompts.prompt import fenced
 from exam_workbench.graders._reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
 from exam_workbench.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
-from exam_workbench.grading._drafting import Drafter
+from exam_workbench.grading._drafting import REPEATED, Drafter
 from exam_workbench.jobs import Progress, job_control, jobs
 from exam_workbench.labels import Policy
 from exam_workbench.records import activity, add_passages, add_queries, asked_models
@@ -229,6 +229,7 @@ def test_a_list_is_read_out_of_what_stands_around_it(sea: Project, model: Model,
         (chat('{"questions": ["A?", "B'), MALFORMED),
         (chat('{"questions": ["A?", "B', finish="length"), CUT_OFF),
         (chat('{"questions": []}'), EMPTY_LIST),
+        (chat('{"questions": ["first question", "second question"]}'), REPEATED),
         (chat('{"questions": [{"text": "A?"}]}'), ITEM_NOT_TEXT),
         (chat("Birds are wonderful."), WITHOUT_JSON),
         (chat(""), EMPTY),

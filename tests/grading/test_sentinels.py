@@ -11,7 +11,7 @@ import pytest
 from exam_workbench.bank import drift, find_grader, make_named, remember_settings
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Grader, make_grader
-from exam_workbench.grading import Request, run_job, watch, write_missing
+from exam_workbench.grading import Request, price_tag, run_job, watch, write_missing
 from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -60,7 +60,10 @@ def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
     assert (found.pairs, found.changed, found.checks) == (40, 0, [])
     assert filled.rows("FROM grades ORDER BY ALL") == before
     more(filled)
+    tag = price_tag(filled, grader, 2)
+    asked = len(server.seen)
     assert run_job(filled, grader, Request(), "ann").state == "done"
+    assert (tag.pairs, tag.calls, tag.sentinels) == (9, len(server.seen) - asked, 10)
     found = drift(filled, grader.spec)
     assert found is not None and [(one.asked, one.changed) for one in found.checks] == [(10, 0)]
     server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from exam_workbench.bank._asked_questions import question_text_key
+from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
@@ -161,3 +162,20 @@ def test_a_link_carries_the_rating_rule(project: Project) -> None:
         cursor.execute("UPDATE grades SET distribution = [.5, 0, 0, 0, 0, .5]")
     assert visit("leaderboard", rating="expected").selectbox("rating").value == "expected"
     assert visit("leaderboard").selectbox("rating").value == "written"
+    cuts = "expected:.5,1,1.5,2,2.4"
+    app = visit("export", rating=cuts)
+    assert app.selectbox("rating").value == cuts and shows(app, "looking", cuts)
+    for wrong in "expected:2,1", "expected:1,2", "mean":
+        app = visit("export", rating=wrong)
+        assert app.selectbox("rating").value == "written" and shows(app, "no-such-rating", wrong)
+
+
+def test_cut_points_of_the_embedding_grader_are_typed(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
+    grade(project, {("What is A?", "p1"): 2}, GraderSpec("by meaning", "embedding", "a model"))
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE grades SET raw = '.55'")
+    cuts = "expected:.1,.2,.3,.4,.5"
+    app = visit("leaderboard", rating=cuts)
+    assert app.selectbox("rating").value == cuts and "Expected rating" not in app.selectbox("rating").options
+    assert label_qrels(project, basis(project, Policy(rating=cuts)))["q1"]["p1"] == 5

@@ -278,7 +278,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "versions": lambda p: bank.versions(p),
     "counts": lambda p: bank.counts(p),
     "parts_without_content": lambda p: bank.parts_without_content(p),
-    "has_probabilities": lambda p: labels.has_probabilities(p, find_grader(p, None)),
+    "check_rating_rule": lambda p: labels.check_rating_rule(p, find_grader(p, None), "written"),
     "graders": lambda p: graders(p),
     "stored_graders": lambda p: stored_graders(p),
     "response_support": lambda p: response_support(p, None),

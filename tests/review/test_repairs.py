@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -11,17 +14,18 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.bank import remember_settings
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import Request, run_job
-from exam_workbench.labels import Policy, override
+from exam_workbench.grading import Request, make_drafter, run_job
+from exam_workbench.labels import Policy, basis, label_qrels, override
 from exam_workbench.measures._means_and_tests import HELD_OUT, rewording_test, spent
-from exam_workbench.review import repair
+from exam_workbench.review import repair, suggest_rewordings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.endpoint_calls import key
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, digit, rate
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate
 from tests.made.projects import fill, judge
 from tests.made.refusals import refusal
-from tests.made.screens import press, served, shows, visit
+from tests.made.screens import named, press, served, shows, visit
+from tests.made.shell import Run, printed
 
 __all__ = ["key", "served"]
 
@@ -37,16 +41,21 @@ def answers(seen: Seen) -> Reply:
 
 
 @pytest.fixture
-def graded(project: Project) -> Iterator[Project]:
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer(answers) as started:
+        yield started
+
+
+@pytest.fixture
+def graded(project: Project, server: EndpointServer) -> Project:
     """A project with one question about 120 passages, of which the even ones are relevant."""
     fill(project, [Question("q1/a", "q1", "What is it?")], {}, {"run": {"q1": PASSAGES}})
     judge(project, {("q1", passage): 1 - int(passage[1:]) % 2 for passage in PASSAGES})
-    with EndpointServer(answers) as server:
-        parameters = {"model": "m", "base_url": server.url}
-        grader = make_grader("self-rating", parameters)
-        remember_settings(project, grader, "self-rating", parameters, "ann")
-        run_job(project, grader, Request(), "ann")
-        yield project
+    parameters = {"model": "m", "base_url": server.url}
+    grader = make_grader("self-rating", parameters)
+    remember_settings(project, grader, "self-rating", parameters, "ann")
+    run_job(project, grader, Request(), "ann")
+    return project
 
 
 def test_a_better_wording_is_chosen_tested_and_drafted_and_a_random_one_is_not(graded: Project) -> None:
@@ -82,6 +91,61 @@ def test_a_wording_is_tested_on_the_screen_of_the_bank(graded: Project) -> None:
     app = press(app, "test wordings")
     assert shows(app, "repair result", "exactly")
     assert graded.value("SELECT count(*) FROM repairs WHERE accepted") == 1
+
+
+def drafts(seen: Seen) -> Reply:
+    """Answer a request for wordings with two of them, and any other as `answers`."""
+    if "other wordings" not in seen.prompt:
+        return answers(seen)
+    return chat(json.dumps({"questions": ["What is it exactly?", "What is it, then?"]}))
+
+
+def test_a_model_proposes_wordings_from_wrong_ratings_of_the_first_half(
+    graded: Project, server: EndpointServer
+) -> None:
+    server.behave = drafts
+    drafter = make_drafter({"model": "m", "base_url": server.url})
+    first, second = suggest_rewordings(graded, drafter, "q1/a", GRADER, "assessors", "ann").keys
+    prompt = next(seen.prompt for seen in server.seen if "other wordings" in seen.prompt)
+    told = set(re.findall(r"\bp\d+\b", prompt))
+    assert told and not told & {one for one in PASSAGES if blake2b(one.encode(), digest_size=1).digest()[0] % 2}
+    assert bank.proposed_wordings(graded, "q1/a", "ann") == ["What is it exactly?", "What is it, then?"]
+    bank.set_assessors_first(graded, True, "olga")
+    assert bank.proposed_wordings(graded, "q1/a", "ben") == []
+    with refusal("two-keys-for-a-question"):
+        bank.accept(graded, [first, second], "ann")
+    (made,) = bank.accept(graded, [first], "ann")
+    assert (made.question_id, made.text) == ("q1/a", "What is it exactly?")
+    for passage in PASSAGES:
+        override(graded, "q1/a", passage, 5 * (passage in right(graded)), "as rated", "ben")
+    with refusal("no-disagreement", "q1/a"):
+        suggest_rewordings(graded, drafter, "q1/a", GRADER, "assessors", "ann")
+
+
+def right(project: Project) -> set[str]:
+    """Return the passages that the grader rates as answers to the bank's wording."""
+    base = basis(project, replace(GRADER, overrides=False))
+    return {one for one, label in label_qrels(project, base)["q1"].items() if label >= 4}
+
+
+def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
+    graded: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.behave = drafts
+    app = press(visit("question_bank", query="q1", grader="Self-rating (m)"), "suggest wordings")
+    # The harness draws whole screens only, so the dialog stays if its button is pressed, too.
+    named(app.button, "ask for wordings").click()
+    app = press(app, "suggest wordings")
+    (area,) = [one for one in app.text_area if str(one.key).startswith("wordings")]
+    assert area.value.splitlines() == ["What is it exactly?", "What is it, then?"]
+    monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
+    graded.close()
+    exam = Run(monkeypatch, capsys)
+    settings = ("--model", "m", "--base-url", server.url, "--grader", "Self-rating (m)", "--source", "assessors")
+    drafted = printed(exam("proposals", "rewordings", "q1/a", *settings, "--json"))
+    assert [one["kind"] for one in drafted["proposals"]] == ["rewording"] * 2
+    told = printed(exam("bank", "repair", "q1/a", "--proposed", *settings[4:], "--json"))
+    assert (told["wording"], told["test"]["accepted"]) == ("What is it exactly?", True)
 
 
 def test_few_pairs_tell_nothing_and_levels_add_up() -> None:

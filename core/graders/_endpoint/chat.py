@@ -14,7 +14,7 @@ import orjson
 from ...limits import limit
 from .._grader_interface import Tokens
 from .._prompts.prompt import PASSAGE, Messages, fill, variables
-from .._reading.calls import Call, Completion, is_answer, settled
+from .._reading.calls import Call, Completion, is_answer, read, settled
 from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
 
@@ -40,6 +40,8 @@ SHORTEST_PASSAGE = 80
 """Number of characters below which a passage is not shortened further, because the rest would be meaningless."""
 END = ("\n\n",)
 """Stop sequence of a completion: a model that only continues text writes the next question instead of an end."""
+LOGPROBS = 10
+"""Number of likely tokens to report: the digits of a scale, and other ways to write them."""
 MOST_THINKING = 200_000
 """Upper limit of tokens for thinking."""
 CUT_OFF_THINKING = "cut off while the model was thinking; raise thinking_tokens"
@@ -96,6 +98,7 @@ class Dialect:
         limit: name of the field for the maximum length of an answer.
         temperature: whether it may be set.
         system: whether the model has a system role; if not, the system text begins the user text.
+        logprobs: whether the answer of a chat may come with probabilities of tokens.
     """
 
     api: Api = "chat"
@@ -103,6 +106,7 @@ class Dialect:
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     system: bool = True
+    logprobs: bool = True
 
 
 @dataclass(frozen=True)
@@ -228,6 +232,9 @@ def prepare(
         body["temperature"] = temperature
     if schema is not None:
         body["response_format"] = schema
+    if dialect.logprobs and dialect.api == "chat" and call.options and not thinking:
+        # The thoughts of a reasoning model would bring thousands of them.
+        body |= {"logprobs": True, "top_logprobs": LOGPROBS}
     # No token is shorter than a byte in any script, so this bound holds for numbers and other scripts, too.
     read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
@@ -283,6 +290,9 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         completion = replace(completion, error="stopped by the endpoint's content filter")
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
+    if request.body.get("logprobs") and completion.error is None:
+        chances = _option_chances(request.call, completion, choice.get("logprobs"))
+        completion = replace(completion, distribution=chances)
     thoughts = _thoughts(message, completion.text)
     used = told_tokens(body.get("usage"), estimated_usage(request, completion.text))
     if thoughts and not used.thinking:
@@ -290,6 +300,41 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
         completion = replace(completion, error=CUT_OFF_THINKING)
     return Answer(completion, used, model)
+
+
+_AROUND_OPTION = " \t\n\"'`*_Ġ▁"
+"""Signs around an option within a token."""
+
+
+def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[str, float] | None:
+    """Return the probability of each option at the token with which the model wrote its choice.
+
+    Args:
+        logprobs: of the answer, as OpenAI's chat completions have them; anything else counts as missing.
+
+    Returns:
+        Probabilities that sum to 1; None if the answer has no choice, or no such token is reported.
+    """
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    parsed = read(call, completion)
+    if not isinstance(tokens, list) or parsed.status != "graded" or parsed.rating is None:
+        return None
+    named = ("no", "yes")[parsed.rating] if call.form == "yes-no" else call.options[parsed.rating].casefold()
+    # Reasoning before the answer may name the choice, too.
+    order = reversed(tokens) if reasoning_length(completion.text) else tokens
+    found = next((token for token in order if isinstance(token, dict) and _option_in(token) == named), None)
+    top = found.get("top_logprobs") if found else None
+    weights = dict.fromkeys(map(str.casefold, call.options), 0.0)
+    for one in top if isinstance(top, list) else ():
+        value = one.get("logprob") if isinstance(one, dict) else None
+        if isinstance(value, float | int) and value <= 0 and _option_in(one) in weights:
+            weights[_option_in(one)] += math.exp(value)
+    total = sum(weights.values())
+    return {option: weights[option.casefold()] / total for option in call.options} if total else None
+
+
+def _option_in(token: dict[str, Any]) -> str:
+    return str(token.get("token")).strip(_AROUND_OPTION).casefold()
 
 
 def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
@@ -360,8 +405,9 @@ def _said_whole(said: object) -> str:
 
 
 Objection = Literal[
-    "too long", "no structure", "other limit", "no temperature", "no system role", "filtered", "no credit", "no key"
-]
+    "too long", "no structure", "other limit", "no temperature", "no system role", "no logprobs", "filtered",
+    "no credit", "no key",
+]  # fmt: skip
 
 
 def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float] = (math.inf, 0)) -> Objection | None:
@@ -425,6 +471,7 @@ _TOO_LONG = re.compile(
 )
 _OBJECTIONS: tuple[tuple[Objection, str | None, re.Pattern[str]], ...] = (
     ("no key", None, re.compile(r"api[ _-]?key[ _](?:not[ _]valid|invalid)|(?:incorrect|invalid)[ _]api[ _-]?key")),
+    ("no logprobs", "logprobs", re.compile("logprobs")),
     ("other limit", "max_tokens", re.compile("max_completion_tokens")),
     ("no structure", "response_format", re.compile(r"response[_ ]format|json[_ ]schema|structured output")),
     (

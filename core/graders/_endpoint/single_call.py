@@ -349,7 +349,7 @@ def _of_error(
         return Refused(f"{said} (the passage cannot be shortened further)")
     if against == "filtered":
         return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NO_TOKENS)
-    if status == 403 or against == "no key":
+    if (status == 403 and against != "no logprobs") or against == "no key":
         return Hopeless(_no_access(403 if status == 403 else 401, said, endpoint), said)
     if against in _CHANGES and (against != "no structure" or endpoint.may_adapt_structure):
         change, reason = _CHANGES[against]
@@ -367,6 +367,7 @@ def _of_error(
 _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
     "other limit": ({"limit": "max_completion_tokens"}, "the endpoint requires max_completion_tokens"),
     "no structure": ({"structured": False}, "the endpoint has no structured output, so plain text is requested"),
+    "no logprobs": ({"logprobs": False}, "the model gives no probabilities of tokens"),
     "no temperature": ({"temperature": False}, "the model does not accept a temperature"),
     "no system role": (
         {"system": False},

@@ -18,7 +18,7 @@ from ...types import KINDS, MAX_RATING
 
 Use = Literal[
     "self-rating", "answer", "verify", "choice", "direct", "generate questions", "generate nuggets", "draft answer key",
-    "generate items", "answer from passages", "compare answers", "support",
+    "generate items", "answer from passages", "compare answers", "support", "reword question",
 ]  # fmt: skip
 
 
@@ -73,6 +73,7 @@ USES: dict[str, PromptUse] = {
     "generate questions": PromptUse("Draft questions", ("json",), ("query_title",)),
     "generate nuggets": PromptUse("Draft nuggets", ("json",), ("query_title",)),
     "draft answer key": PromptUse("Draft an answer key", ("text",), ("question",)),
+    "reword question": PromptUse("Reword a question", ("json",), ("question", "context"), fenced_to_be="asked about"),
     "generate items": PromptUse(
         "Draft exam items", ("text", "json"), ("context",),
         literal=("question", "candidate A", "candidate B", "candidate C", "candidate D", "correct answer"),

@@ -39,13 +39,56 @@ _PATTERNS = (
 )
 # A text with a comparison or a doubt says neither yes nor no.
 _HEDGES = re.compile(
-    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?(?:no|yes)"
+    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?[\"'“]?(?:no|yes)"
     r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
     r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely|unlikely"
     r"|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly|perhaps|possibly|somewhat"
     r"|though|unclear|uncertain|unless|whether|yet|(?:can\s*not|can't|could\s+not|unable\s+to)\s+"
     r"(?:be\s+(?:certain|determined|sure)|conclude|decide|determine|judge|say|tell))\b"
 )
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("’", "'")
+
+
+def _verdicts_of_patterns(plain: str) -> set[int]:
+    return {verdict for verdict, pattern in _PATTERNS if re.search(pattern, plain)}
+
+
+def _verdicts_in(text: str) -> set[int]:
+    """Return 1 if prose says yes, and 0 if it says no; empty if the text doubts or compares the two.
+
+    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer the question".
+    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
+    """
+    plain = _plain(text)
+    return set() if _HEDGES.search(plain) else _verdicts_of_patterns(plain)
+
+
+_ITEM = re.compile(r"\A\W*1[.)]\s+")
+_SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|\n")
+_TURNS = re.compile(
+    r"\W*(?:although|but|except|however|nevertheless|on the other hand|still|though|unless|yet)\b", re.IGNORECASE
+)
+
+
+def first_verdict(text: str) -> int | None:
+    """Return 1 if the first sentence says yes, 0 if it says no, and nothing after it says otherwise or turns; else
+    None.
+
+    The text may be cut off after that sentence.
+    """
+    text = _ITEM.sub("", text.strip())
+    ends = _SENTENCE_ENDS.search(text)
+    if ends is None:
+        return None
+    first, rest = text[: ends.end()], text[ends.end() :]
+    verdicts = _verdicts_in(first)
+    if len(verdicts) != 1 or _TURNS.match(rest):
+        return None
+    (verdict,) = verdicts
+    return None if _verdicts_of_patterns(_plain(rest)) - verdicts else verdict
 
 
 UNANSWERABLE = (
@@ -177,18 +220,21 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     """Read yes (1) or no (0) at the beginning of the answer, in any case, or prose with exactly one of them.
 
     "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer with both fails, and so
-    do doubts and refusals.
+    do doubts and refusals. A verdict in the first sentence of prose counts, even if the rest is cut off.
 
     Args:
         text: the model's text. XXX means that a Q or QA judge cannot tell.
         complete: False if a limit cut it off.
     """
     text = without_thoughts(text)
+    match = _YES_NO.match(text)
+    first = first_verdict(text[:_LONGEST_PROSE]) if match is None and no_answer(text) is None else None
+    if first is not None:
+        return Parsed(first, "graded")
     if (missing := missing_answer(text, complete)) is not None:
         return _failed(missing)
     if (reason := no_answer(text)) is not None:
         return _failed(reason)
-    match = _YES_NO.match(text)
     if match is None:
         return _verdict_in_prose(text)
     if match[1].upper() == ABSTENTION:
@@ -202,14 +248,7 @@ _LONGEST_PROSE = 100_000  # characters in which yes and no are searched; models 
 
 
 def _verdict_in_prose(text: str) -> Parsed:
-    """Return 1 if prose says yes, and 0 if it says no; failed if it doubts or compares the two.
-
-    Examples with an answer: "I would say yes", "The passage is not relevant.", "It does not answer the question".
-    Without one: "It is partially correct", "It is correct, but not complete", "There is no evidence".
-    """
-    plain = text[:_LONGEST_PROSE].lower().replace("’", "'")
-    doubts = _HEDGES.search(plain) is not None
-    verdicts = set() if doubts else {verdict for verdict, pattern in _PATTERNS if re.search(pattern, plain)}
+    verdicts = _verdicts_in(text[:_LONGEST_PROSE])
     if len(verdicts) > 1:
         return _failed(BOTH)
     return Parsed(verdicts.pop(), "graded") if verdicts else _failed("neither yes nor no")
@@ -427,7 +466,7 @@ _SENTENCES = (
     rf"there (?:is|are|was) (?:no (?:relevant )?(?:answer|information|mention)|not {_INFORMATION})",
     "unanswerable",
 )
-_SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] )?(?:{'|'.join(_SENTENCES)})\b")
+_SAYS_UNANSWERABLE = re.compile(rf"(?:no[,.:;] |(?:the )?answer(?: key)?(?: is)?: )?(?:{'|'.join(_SENTENCES)})\b")
 """Sentences that deny an answer, like the paper's expressions; in lower case, as at the beginning of answers."""
 _HEDGED = re.compile(
     r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully|however|only|part(?:ial)?ly"

@@ -90,6 +90,7 @@ _SENTENCE = 60
 # List numbers are not ratings; an answer with a list has its rating in or after the items.
 _FIRST_ITEM = re.compile(r"\W*+1[.)](?![0-9])")
 _SECOND_ITEM = re.compile(r"\s[^\w\n]{0,8}2[.)](?!\w)")
+_VERDICT_ITEM = re.compile(r"\W*+1[.)]\s++(?:yes|no)\b", re.IGNORECASE)
 _FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
 _SYLLABLE = r"[\u3040-\u9fff\uac00-\ud7a3]"
 _UNREADABLE = re.compile(
@@ -177,7 +178,7 @@ def _counted(run: re.Match[str], top: int) -> str:
 
 def _all_named(text: str, top: int) -> Iterator[Named]:
     """Yield the ratings in a text: the one at the beginning, then those of each kind of mark."""
-    is_list = _FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)
+    is_list = (_FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)) or _VERDICT_ITEM.match(text)
     for pattern, how, ends in _MARKS[1:] if is_list else _MARKS:
         for mark in pattern.finditer(text):
             found = _number_at(text, mark.end(), top)

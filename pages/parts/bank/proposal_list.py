@@ -5,7 +5,7 @@ from string import ascii_uppercase
 
 import streamlit as st
 
-from exam_workbench import bank, errors, grading, jobs
+from exam_workbench import bank, errors, grading, jobs, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window
@@ -116,6 +116,8 @@ def _opened(project: Project, query_id: str) -> None:
         if one.kind == "answer key":
             passage = ui.shortened(passages.get(one.passage_id or "", one.passage_id or ""), SHOWN_PASSAGE)
             about = f"Answer key of: {questions.get(one.question_id or '', 'a removed question')}\nFrom: {passage}"
+        if one.kind == "rewording":
+            about = f"New wording of: {questions.get(one.question_id or '', 'a removed question')}"
         _proposal(project, one, repeats.get(one.key), one.key in chosen, about)
 
 
@@ -316,6 +318,23 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
                 project, grading.make_drafter(settings), question.question_id, passage.passage_id, ui.author(), prompt
             ),
         )
+
+
+@st.dialog("Suggest new wordings", width="large")
+def rewordings_dialog(project: Project, question: types.Question, policy: labels.Policy, source: str) -> None:
+    """Draw a dialog in which a model drafts new wordings of a question from passages with wrong ratings."""
+    st.text(question.text or "")
+    n = st.number_input("Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted")
+    settings = model_place.choose_settings(project, "drafter")
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for wordings"):
+        _ask(
+            question.query_id,
+            settings,
+            lambda watch: review.suggest_rewordings(
+                project, grading.make_drafter(settings), question.question_id, policy, source, ui.author(), int(n)
+            ),
+        )
+    st.caption("The model reads passages whose ratings contradict a judgment or override.")
 
 
 def _offered(passage: grading.KeyPassage) -> str:

@@ -178,6 +178,8 @@ def grade_html(grade: types.Grade, top: int) -> str:
     words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
     if grade.confidence is not None:
         words.append(f"model's confidence {ui.percent(grade.confidence)}")
+    if grade.distribution:
+        words.append(f"entropy {types.entropy(grade.distribution):.2f} bits")
     said = "".join(f"<span>{html.visible(word)}</span>" for word in words)
     return f'<div class="ew-grade">{look.rating(grade.rating)}{said}</div>{_spread(grade.distribution or ())}'
 

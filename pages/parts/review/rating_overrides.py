@@ -254,6 +254,7 @@ def _said(grader: str, said: review.Said | None, opened: bool) -> dict[str, Any]
     if said is None:
         return {"grader": grader, "status": "not asked"}
     more = [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
+    more += [f"entropy {types.entropy(said.distribution):.2f} bits"] if said.distribution else []
     more += [part for part in (said.reason, said.note) if part]
     about: dict[str, Any] = {
         "grader": grader,

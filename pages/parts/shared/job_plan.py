@@ -172,6 +172,7 @@ def tag(project: Project, grader: graders.Grader, request: grading.Request, pair
         f"Estimated time from earlier jobs: {ui.about(found.seconds)}." if found.seconds else "",
         f"Output tokens for thinking: {count(found.thinking_tokens)}." if found.thinking_tokens else "",
         f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}." if found.cached_tokens else "",
+        f"Included: {count(found.sentinels)} repeated pairs, which show a changed model." if found.sentinels else "",
         "" if found.batch_cost is None else f"Estimated cost as a batch: {found.batch_cost:,.2f}.",
     )
     if any(more):

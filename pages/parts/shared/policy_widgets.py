@@ -1,6 +1,7 @@
 """Widgets for the scoring settings and the measure; the choice is in the URL and holds on every screen."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
@@ -86,7 +87,7 @@ def chosen(project: Project) -> labels.Policy:
     rating = str(state.get("rating") or default.rating)
     return labels.Policy(
         grader=grader,
-        rating=rating if rating in _rating_rules(project, grader) else default.rating,
+        rating=rating if rating in _rating_rules(project, grader, rating) else default.rating,
         min_rating=int(state.get("tau") or default.min_rating),
         cutoff=int(state.get("cutoff") or default.cutoff),
         label=str(state.get("label") or default.label),
@@ -95,10 +96,14 @@ def chosen(project: Project) -> labels.Policy:
     )
 
 
-def _rating_rules(project: Project, grader: str | None) -> list[str]:
-    """Return the rating rules that the grades of a grader allow."""
-    offered = bool(bank.graders(project)) and labels.has_probabilities(project, bank.find_grader(project, grader))
-    return [rule for rule in RATING_RULES if offered or rule == labels.Policy.rating]
+def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]:
+    """Return the rating rules that the grades of a grader allow: usual ones, and the one that a person typed."""
+    rules = []
+    for rule in dict.fromkeys([*RATING_RULES, typed]) if bank.graders(project) else ():
+        with suppress(errors.InputError):
+            labels.check_rating_rule(project, bank.find_grader(project, grader), rule)
+            rules.append(rule)
+    return rules or [labels.Policy.rating]
 
 
 def line(screen: str) -> None:
@@ -149,7 +154,7 @@ def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice
         "relevant": min_judgment,
     }  # fmt: skip
     read: dict[Choice, Callable[[str], Any]] = {
-        "grader": _among(known), "rating": _among(RATING_RULES), "tau": lambda text: _among(MIN_RATINGS)(int(text)),
+        "grader": _among(known), "rating": str, "tau": lambda text: _among(MIN_RATINGS)(int(text)),
         "label": lambda text: rules.get(text) or _among(LABEL_RULES)(text), "weights": lambda text: text != "false",
         "measure": str, "against": _among(boards), "cutoff": lambda text: min(1000, max(1, int(text))),
         "relevant": lambda text: _among(MIN_JUDGMENTS)(int(text)),
@@ -189,12 +194,15 @@ def _widgets(project: Project, known: list[str], boards: list[str], screen: str)
 
     with popover:
         st.selectbox("Grader", **options("grader", "Labels are derived from the grades of this grader.", known))
-        rules = _rating_rules(project, str(held["grader"]))
-        held["rating"] = held["rating"] if held["rating"] in rules else labels.Policy.rating
+        rules = _rating_rules(project, str(held["grader"]), str(held["rating"]))
+        if held["rating"] not in rules:
+            st.container(key="no-such-rating").caption(f"Rating rule not available: {ui.plain(str(held['rating']))}.")
+            held["rating"] = st.session_state["rating"] = labels.Policy.rating
         st.selectbox(
-            "Rating", format_func=RATING_RULES.__getitem__,
+            "Rating", format_func=lambda rule: RATING_RULES.get(rule, rule), accept_new_options=True,
             **options("rating", "The rating that the grader wrote, or the expectation over its probabilities. The"
-                      " expectation needs a grader that stored probabilities.", rules),
+                      " expectation needs a grader that stored probabilities. Type your own cut points, such as"
+                      " expected:1,2,3,4,4.8", rules),
         )  # fmt: skip
         if said := succeeded(project, str(held["grader"])):
             st.container(key="succeeded-grader").caption(ui.plain(said))
