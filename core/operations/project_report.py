@@ -14,6 +14,7 @@ from .. import __version__, audit, bank, charts, exams, exchange, labels, review
 from ..errors import InputError, unknown_name
 from ..exchange import Section, Table
 from ..graders import GRADERS
+from ..grouping import grouped
 from ..labels import Comparison, Leaderboard, Policy
 from ..measures import item_response, parse_measure
 from ..records import sources
@@ -366,10 +367,11 @@ def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -
 
 def _question_sections(project: Project, policy: Policy) -> Iterator[Section]:
     titles = {query.query_id: query.text for query in bank.overview(project)}
-    by_query: dict[str, list[str]] = {}
     exams = bank.exam_queries(project, bank.check_version(project, policy.bank_version))
-    for one in bank.public(project, bank.questions(project, policy.bank_version)):
-        if one.active and one.query_id not in exams:
-            by_query.setdefault(one.query_id, []).append(one.text or one.question_id)
+    by_query = grouped(
+        (one.query_id, one.text or one.question_id)
+        for one in bank.public(project, bank.questions(project, policy.bank_version))
+        if one.active and one.query_id not in exams
+    )
     for query, texts in by_query.items():
         yield Section(f"Questions: {titles.get(query) or query}", [tuple(texts)])

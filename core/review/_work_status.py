@@ -16,8 +16,9 @@ from typing import Literal, NamedTuple
 
 from ..bank import QueryOverview, drafts, overview, proposals, questions
 from ..errors import InputError
+from ..grouping import nested
 from ..jobs import jobs
-from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, nested, overrides, progress
+from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, overrides, progress
 from ..measures import Correlation
 from ..records import (
     PREFIX,

@@ -9,7 +9,8 @@ from typing import Any
 from ..bank import check_version, find_grader, graders
 from ..errors import InputError
 from ..grading import missing_pairs
-from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, nested
+from ..grouping import nested
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures import mean_and_standard_error
 from ..records import check_runs, judgments, pool_depth, rankings, sources
 from ..store import Project, as_act

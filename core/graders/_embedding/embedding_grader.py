@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...grouping import grouped
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import Asked, Grade, GraderSpec
 from .._grader_interface import Control, Kept, Outcome, Pair, VectorStore
@@ -239,9 +240,7 @@ class EmbeddingGrader:
         Raises:
             GradingError: the model is not installed or its weights are not the expected ones.
         """
-        wanted: dict[int, list[int]] = {}
-        for question, passage in pairs:
-            wanted.setdefault(passage, []).append(question)
+        wanted = grouped((passage, question) for question, passage in pairs)
         order = list(wanted)
         asked = {key: question.text for key, question in questions.items()}
         for start in range(0, len(order), BLOCK):

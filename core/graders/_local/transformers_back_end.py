@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
+from ...grouping import grouped
 from .._access import OfferedEndpoint, acting, current
 from .._grader_interface import Control, Outcome, Pair
 from .._prompts.prompt import PASSAGE
@@ -212,10 +213,11 @@ class TransformersBackEnd(LocalBackEnd):
         if unfit:
             yield unfit
         # Calls with the same form, options, scale and length are answered together.
-        kinds: dict[tuple[str, tuple[str, ...], int, int], list[int]] = {}
-        for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
-            if not each.error:
-                kinds.setdefault((call.form, call.options, call.prompt.top, call.max_tokens), []).append(index)
+        kinds = grouped(
+            ((call.form, call.options, call.prompt.top, call.max_tokens), index)
+            for index, (call, each) in enumerate(zip(calls, prepared, strict=True))
+            if not each.error
+        )
         for (form, *_), indexes in kinds.items():
             some = [calls[i] for i in indexes]
             ready = [prepared[i] for i in indexes]

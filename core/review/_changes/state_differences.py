@@ -23,6 +23,7 @@ from ...bank import (
     questions_by_query,
 )
 from ...errors import InputError
+from ...grouping import nested
 from ...labels import (
     MISSING,
     Basis,
@@ -181,10 +182,10 @@ def responsible_questions(
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return, by (query id, passage id), the ids of questions with an override that counts in any of the states."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for base in bases:
-        if not base.overridden:
-            continue
+    found = nested(
+        ((query_id, passage_id), question_id, None)
+        for base in bases
+        if base.overridden
         for query_id, passage_id, question_id in project.rows(
             f"SELECT query_id, passage_id, question_id FROM {overriding(base)} o"
             f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
@@ -192,8 +193,8 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
             " JOIN queries ON queries.query_key = p.query_key JOIN passages USING (passage_key)"
             " JOIN questions USING (question_key) ORDER BY question_key",
             base.parameters,
-        ):
-            found.setdefault((query_id, passage_id), {})[question_id] = None
+        )
+    )
     return {pair: tuple(keys) for pair, keys in found.items()}
 
 
