@@ -25,7 +25,7 @@ from ..measures import (
     trec_order,
 )
 from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, lengths, rankings
-from ..store import Project, as_act, by_query, cache
+from ..store import Project, as_act, by_query, cache, cached
 from . import DEFAULT_POLICY, Basis, Policy, basis, from_answers, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
 from ._coverage import Normalised, Scores, coverage, normalised
@@ -138,14 +138,11 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
     return scores, list(parts)
 
 
+@cached(cache.COLLECTION)
 def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
     """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
-
-    def compute() -> dict[str, dict[str, list[str]]]:
-        answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
-        return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
-
-    return project.cached(("tops", depth), compute, cache.COLLECTION)
+    answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
+    return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:

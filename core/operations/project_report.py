@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from .. import __version__, audit, bank, charts, exams, exchange, labels, review, study
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..exchange import Section, Table
 from ..graders import GRADERS
 from ..grouping import grouped
@@ -55,8 +55,7 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
     Raises:
         InputError: the figure is unknown, or the project lacks its data.
     """
-    if name not in FIGURES:
-        raise unknown_name("unknown-figure", "figure", name, FIGURES)
+    check_known("unknown-figure", "figure", FIGURES, name)
     if (chart := FIGURES[name](project, wanted)) is None:
         raise InputError("empty-figure", f"No data for the figure '{name}'.", "See the contents: exam status")
     return chart

@@ -35,7 +35,7 @@ from ..records import (
     sources,
     visible,
 )
-from ..store import Member, Project, as_act
+from ..store import Member, Project, as_act, cached
 from ..text import how_many
 from ._disagreements.disagreement_queue import count_open
 from ._disagreements.label_agreement import Agreement, Judgments, Labels, agreement, confirmation
@@ -127,25 +127,22 @@ class Agreeing:
         return sum(self.open_of.values())
 
 
+@cached()
 def agreeing(project: Project, policy: Policy) -> Agreeing | None:
     """Return the agreement of labels with the judgments of the first source; None if either is missing."""
     judged = sources(project)
     if not judged:
         return None
     tuned = for_tuning(project)
-
-    def compute() -> Agreeing | None:
-        sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
-        try:
-            found = agreement(tuned, *sides)
-            open_of, settled = count_open(tuned, *sides)
-        except InputError:
-            # Labels and judgments without a common passage cannot be compared; their own screen says why.
-            return None
-        confirms = str(confirmation(project, *sides) or "")
-        return Agreeing(judged[0], found.merged, confirms, open_of, settled)
-
-    return project.cached(("agreeing", policy), compute)
+    sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
+    try:
+        found = agreement(tuned, *sides)
+        open_of, settled = count_open(tuned, *sides)
+    except InputError:
+        # Labels and judgments without a common passage cannot be compared; their own screen says why.
+        return None
+    confirms = str(confirmation(project, *sides) or "")
+    return Agreeing(judged[0], found.merged, confirms, open_of, settled)
 
 
 @dataclass(frozen=True)
@@ -165,6 +162,7 @@ class Leading:
 
 
 @as_act("see boards")
+@cached()
 def leading(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
     """Return the order of systems by a measure under a policy, and the correlation with the official leaderboard.
 
@@ -176,31 +174,24 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
     """
     if not rankings(project):
         return None
-
-    def compute() -> Leading | None:
-        try:
-            if against is not None:
-                found = compare(project, measure, against, policy=policy)
-                if found.board.systems:
-                    return Leading(found.board, against, found.correlation, found.queries.says_ungraded)
-            board = leaderboard(project, measure, "exam", policy)
-            return Leading(board, None, None, board.says_ungraded)
-        except InputError:
-            # The leaderboard's own screen says why it is missing.
-            return None
-
-    return project.cached(("leading", policy, measure, against), compute)
+    try:
+        if against is not None:
+            found = compare(project, measure, against, policy=policy)
+            if found.board.systems:
+                return Leading(found.board, against, found.correlation, found.queries.says_ungraded)
+        board = leaderboard(project, measure, "exam", policy)
+        return Leading(board, None, None, board.says_ungraded)
+    except InputError:
+        # The leaderboard's own screen says why it is missing.
+        return None
 
 
+@cached()
 def stale_overrides(project: Project) -> list[Override]:
     """Return the overrides of active questions that do not count after a rewording, newest first."""
-
-    def compute() -> list[Override]:
-        found = [one for one in overrides(project) if one.stale]
-        active = {question.question_id for question in questions(project) if question.active} if found else set()
-        return [one for one in found if one.question_id in active]
-
-    return project.cached("stale overrides", compute)
+    found = [one for one in overrides(project) if one.stale]
+    active = {question.question_id for question in questions(project) if question.active} if found else set()
+    return [one for one in found if one.question_id in active]
 
 
 Screen = Literal["question_bank", "passages"]

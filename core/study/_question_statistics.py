@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -327,10 +327,6 @@ class BankWorth:
     top: int
     questions: list[QuestionWorth]
     remarks: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the statistics as plain values, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

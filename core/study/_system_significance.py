@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..labels import RANKED, Comparison, Leaderboard, Policy, basis, first_answers, graded_share
 from ..measures import (
     ALPHA,
@@ -99,8 +99,7 @@ def compare_systems(
         InputError: the run, test or correction is unknown, or permutations are below 1.
     """
     runs = [system.run for system in board.systems]
-    if against is not None and against not in runs:
-        raise unknown_name("unknown-system", "system", against, runs)
+    check_known("unknown-system", "system", runs, against)
     baseline = against if against is not None else next(iter(runs), "")
     return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
 
@@ -143,10 +142,8 @@ def _compare(
     permutations: int,
     seed: int,
 ) -> list[Difference]:
-    if test not in TESTS:
-        raise unknown_name("unknown-test", "test", test, TESTS)
-    if correction not in CORRECTIONS:
-        raise unknown_name("unknown-correction", "correction", correction, CORRECTIONS)
+    check_known("unknown-test", "test", TESTS, test)
+    check_known("unknown-correction", "correction", CORRECTIONS, correction)
     if permutations < 1:
         raise InputError(
             "samples-out-of-range", f"Number of permutations {permutations} is out of range.", "Use 1 or more."

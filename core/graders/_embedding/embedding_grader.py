@@ -244,8 +244,7 @@ class EmbeddingGrader:
         order = list(wanted)
         asked = {key: question.text for key, question in questions.items()}
         for start in range(0, len(order), BLOCK):
-            control.wait_while_paused()
-            if control.stopping:
+            if not control.may_continue():
                 return
             block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
             outcomes = self._grade_block(asked, passages, block, control.vectors)

@@ -44,7 +44,7 @@ from ...labels import (
     scored,
 )
 from ...measures import Flags, parse_measure
-from ...store import Project, cache
+from ...store import Project, cache, cached
 from ...tables import csv_text
 from ...types import Question
 from .rescoring import (
@@ -331,6 +331,7 @@ class StateChanges:
         return {cause: found[cause] for cause in CAUSES if found[cause]}
 
 
+@cached()
 def state_changes(
     project: Project,
     before: Policy,
@@ -349,16 +350,6 @@ def state_changes(
     Raises:
         InputError: a grader, a version, the measure or the official leaderboard is unknown.
     """
-    return project.cached(
-        ("state changes", before, after, measure, against, queries),
-        lambda: _compare(project, before, after, measure, against, queries),
-    )
-
-
-def _compare(
-    project: Project, before: Policy, after: Policy, measure: str, against: str | None, queries: QueryChoice
-) -> StateChanges:
-    # An unknown version is an error even if nothing has been graded.
     for policy in (before, after):
         check_version(project, policy.bank_version)
     old, new = (_resolved(project, policy) for policy in (before, after))

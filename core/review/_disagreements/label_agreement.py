@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...bank import latest_version
-from ...errors import InputError, unknown_name
+from ...errors import InputError, check_known
 from ...labels import Basis, Policy, basis, graded_pairs, labels
 from ...measures import (
     Coefficient,
@@ -257,8 +257,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
 
 def _person(project: Project, side: Person, version: int) -> _Resolved:
     known = people(project)
-    if side.author not in known:
-        raise unknown_name("person-without-ratings", "author of overrides", side.author, known)
+    check_known("person-without-ratings", "author of overrides", known, side.author)
 
     def values() -> Values:
         # A rating of an older wording does not apply to the current question.
