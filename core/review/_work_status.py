@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ..bank import QueryOverview, drafts, overview, proposals, questions
+from ..bank import drafts, overview, proposals, questions
 from ..errors import InputError
 from ..grouping import nested
 from ..jobs import jobs
@@ -69,11 +69,6 @@ class ToCurate:
     resting: int
 
 
-def at_a_glance(project: Project) -> list[QueryOverview]:
-    """Return the queries with their counts, cached."""
-    return project.cached("queries at a glance", lambda: overview(project))
-
-
 def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate:
     """Return the work to do in the question bank.
 
@@ -81,7 +76,7 @@ def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate
         found: progress of grading; None if nothing is graded yet.
         author: the person whose drafts count; empty for no drafts.
     """
-    queries = at_a_glance(project)
+    queries = overview(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
     ungraded = {} if found is None else found.ungraded_of
     mine = Counter(draft.question.query_id for draft in drafts(project, author).values()) if author else {}
@@ -290,7 +285,7 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
             one.query_id in done, due_of(due, one.query_id, name), one.query_id in blind,
             *sampled.get(one.query_id, (0, 0)),
         )
-        for one in at_a_glance(project)
+        for one in overview(project)
         if (one.query_id in queries if queries is not None else one.pooled)
     ]  # fmt: skip
     return sorted(listed, key=lambda one: (one.done, one.due or date.max))
@@ -335,7 +330,7 @@ def shares(project: Project, today: date | None = None) -> list[Share]:
         today: the current day; None for the day on this computer.
     """
     now = today or date.today()
-    pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
+    pooled = {one.query_id: one.pooled for one in overview(project) if one.pooled}
     done, judged, due = done_queries(project), _judged(project), dues(project)
     hidden = {
         (name, one.query_id) for one in doubles(project) for name in one.people if project.hides(name, one.adjudicator)
@@ -393,7 +388,7 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
         visible values would give a wrong count.
     """
     if double.passages is None:
-        everybody, pooled = _judged(project), {one.query_id: one.pooled for one in at_a_glance(project)}
+        everybody, pooled = _judged(project), {one.query_id: one.pooled for one in overview(project)}
         found = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
         of = pooled.get(double.query_id, 0)
     else:

@@ -25,7 +25,7 @@ from ..measures import (
     tied,
 )
 from ..records import sealed_questions
-from ..store import Project, as_act
+from ..store import Project, as_act, cached
 
 Test = Literal["t", "randomisation"]
 Correction = Literal["holm", "none"]
@@ -372,6 +372,7 @@ class SealedCoverage:
         return {**asdict(self), "flagged": [one.run for one in self.systems if one.flagged]}
 
 
+@cached()
 def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     """Compare each system's coverage of public and sealed questions with the median system; see `sealed_test`.
 
@@ -380,12 +381,6 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     Raises:
         InputError: questions are sealed, but fewer than 3 systems or 2 queries can be compared.
     """
-    base = basis(project, policy)
-    key = ("sealed coverage", base.key, policy.cutoff, base.min_rating)
-    return project.cached(key, lambda: _sealed_coverage(project, policy))
-
-
-def _sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     base, sealed = basis(project, policy), sealed_questions(project)
     if not sealed:
         return SealedCoverage(0, [])
