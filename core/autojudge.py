@@ -6,7 +6,6 @@ In workflow.yml: `judge_class: "exam_workbench.autojudge.ExamJudge"`.
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -37,6 +36,7 @@ from .face import Project
 from .formats import Source, read_bank
 from .graders import acting, naming
 from .grading import make_drafter, suggest
+from .grouping import grouped
 from .labels import Policy, basis, label_qrels, leaderboard
 from .store import Project as StoredProject, create, open_project
 
@@ -79,13 +79,14 @@ class ExamJudge:
         builder = LeaderboardBuilder(SPEC)
         with _graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
             board = leaderboard(project, f"EXAM-Cover@{policy.cutoff}", "exam", policy)
-            ratings: dict[tuple[str, str], list[tuple[int | None, int]]] = defaultdict(list)
-            for run, query_id, rating, ungraded in response_ratings(project, policy):
-                ratings[run, query_id].append((rating, ungraded))
+            ratings = grouped(
+                ((run, query_id), (rating, ungraded))
+                for run, query_id, rating, ungraded in response_ratings(project, policy)
+            )
             least = basis(project, policy).min_rating
             for report in reports:
                 run, topic = report.metadata.run_id, report.metadata.topic_id
-                given = ratings[run, topic]
+                given = ratings.get((run, topic), [])
                 # A missing grade is not 0: the score stays open unless another passage answers the question.
                 if all(rating is not None and (rating >= least or not ungraded) for rating, ungraded in given):
                     values = {

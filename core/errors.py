@@ -93,6 +93,21 @@ def unknown_name(
     return error(code, f"Unknown {kind} '{value}'", f"{listed} {hint}".strip())
 
 
+def check_known(
+    code: str,
+    kind: str,
+    available: Iterable[object],
+    *values: object,
+    hint: str = "",
+    error: type[WorkbenchError] = InputError,
+) -> None:
+    """Raise `unknown_name` for the first value that is not available; None stands for a value that is not given."""
+    names = list(available)
+    for value in values:
+        if value is not None and value not in names:
+            raise unknown_name(code, kind, value, names, hint, error=error)
+
+
 class FileError(InputError):
     """A refused file with the lines that caused the refusal; its code is that of the first problem.
 

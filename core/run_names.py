@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from .grouping import grouped
+
 NAME_LENGTH = 22
 LEFT_OUT = 4
 """Least length of a common beginning that is left out."""
@@ -122,7 +124,5 @@ def _without_common(
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:
     """Return groups of names that would look the same."""
-    groups: dict[str, list[str]] = {}
-    for name, said in shown.items():
-        groups.setdefault(said, []).append(name)
+    groups = grouped((said, name) for name, said in shown.items())
     return [group for group in groups.values() if len(group) > 1]

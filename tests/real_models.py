@@ -37,8 +37,8 @@ from exam_workbench.graders import (
     read_prompt,
 )
 from exam_workbench.graders._reading.matching import is_no_answer
+from exam_workbench.graders._reading.non_answers import without_thoughts
 from exam_workbench.graders._reading.parsing import missing_answer, no_answer
-from exam_workbench.graders._reading.reasoning import without_thoughts
 from exam_workbench.types import Asked, Grade
 
 DEMO = Path(__file__).resolve().parents[1] / "data" / "demo"

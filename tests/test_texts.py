@@ -20,6 +20,7 @@ TEXTS = Path(__file__).with_name("texts.txt")
 KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 BASE = "WorkbenchError"
 REASONS = {
+    "check_known": 0,
     "unknown_name": 0,
     "Refused": 0,
     "_Broken": 0,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..bank import find_prompt_for, question_text_key
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..exams import Encode, kept_vectors
 from ..graders import (
     BackEnd,
@@ -119,8 +119,7 @@ def answer_judge(name: str) -> AnswerJudge:
     Raises:
         InputError: it is unknown.
     """
-    if name not in JUDGES:
-        raise unknown_name("unknown-answer-judge", "answer check", name, JUDGES)
+    check_known("unknown-answer-judge", "answer check", JUDGES, name)
     return JUDGES[name]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ..errors import InputError, Report, unknown_name
+from ..errors import InputError, Report, check_known
 from ..exams import DEPTH, Retriever, rank_passages
 from ..graders import BackEnd, Control, said_of_models
 from ..grouping import grouped
@@ -177,8 +177,7 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
             "Import judgments (exam import qrels FILE) or gold passages (exam import responses FILE --gold).",
         )
     wanted = gold.against or tuple(known[:1])
-    if strange := [name for name in wanted if name not in known]:
-        raise unknown_name("unknown-source", "source of gold passages", strange[0], known)
+    check_known("unknown-source", "source of gold passages", known, *wanted)
     rows = project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
         f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible(project, 'judgments')}"

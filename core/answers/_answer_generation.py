@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..bank import find_prompt_for, question_text_key
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, InputError, check_known
 from ..graders import (
     CUT_OFF,
     EMPTY,
@@ -161,8 +161,7 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         InputError: a setting is invalid, the prompt is unknown, or no model is named.
     """
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
-    if plan.order not in ORDERS:
-        raise unknown_name("unknown-passage-order", "passage order", plan.order, ORDERS)
+    check_known("unknown-passage-order", "passage order", ORDERS, plan.order)
     if plan.rule is not None:
         if plan.order != ORDER:
             raise InputError(
@@ -242,8 +241,7 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
 
 
 def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
-    if rule not in ANSWER_RULES:
-        raise unknown_name("unknown-generator-rule", "generator rule", rule, ANSWER_RULES, "Or name a model.")
+    check_known("unknown-generator-rule", "generator rule", ANSWER_RULES, rule, hint="Or name a model.")
     if rule == "nearest-sentence":
         if settings:
             raise InputError("settings-for-a-rule", f"Rule {rule} has no model settings.", "Remove the model settings.")
@@ -621,8 +619,7 @@ def _written(
         some = [line for line in lines if _sampling(line) == sampling]
         back_end = ready.back_end(sampling) if ready.asks else None
         for at in range(0, len(some), BLOCK):
-            control.wait_while_paused()
-            if control.stopping:
+            if not control.may_continue():
                 return
             block = some[at : at + BLOCK]
             texts = passage_texts(project, {key for line in block for key in line.context})

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..errors import GradingError, InputError, Report, unknown_name
+from ..errors import GradingError, InputError, Report, check_known
 from ..graders import Fetched, FetchMethod, Manners, checked_host, fetch_all
 from ..labels import Policy, leaderboard
 from ..measures import randomisation_test
@@ -119,8 +119,7 @@ def read_target(text: str, file: str) -> Target:
     if not isinstance(told, dict):
         raise InputError("invalid-target", f"{file} is not a target file.", hint)
     known = {one.name: one for one in fields(Target)}
-    if strange := sorted(str(name) for name in told if name not in known):
-        raise unknown_name("invalid-target", f"field of {file}:", strange[0], known)
+    check_known("invalid-target", f"field of {file}:", known, *told)
     try:
         target = msgspec.convert(told, Target)
     except msgspec.ValidationError as error:

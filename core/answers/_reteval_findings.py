@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, Literal
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known, unknown_name
 from ..grouping import grouped
 from ..measures import NewScore, Stake, Table, choosing, stakes
 from ..measures.answers import (
@@ -339,8 +339,7 @@ def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: s
     Raises:
         InputError: the passage is not among the top k, or the value is out of range.
     """
-    if passage_id not in map(passage_id_of, row.line.passages):
-        raise unknown_name("passage-not-read", "passage", passage_id, map(passage_id_of, row.line.passages))
+    check_known("passage-not-read", "passage", map(passage_id_of, row.line.passages), passage_id)
     note = f"case A of {row.line.run} at {row.line.k}"
     judging.judge(project, row.line.query_id, passage_id, value, author, note)
 
@@ -479,8 +478,7 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     Raises:
         InputError: the depth is not in the view.
     """
-    if k not in evaluation.view.ks:
-        raise unknown_name("unknown-depth", "depth", k, evaluation.view.ks)
+    check_known("unknown-depth", "depth", evaluation.view.ks, k)
     every = list(evaluation.gold)
     with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
     told: dict[Measured, list[str]] = {
@@ -636,8 +634,7 @@ def agreement(
         InputError: an answer check is unknown.
         GradingError: the encoder cannot be loaded.
     """
-    if strange := [name for name in judges or () if name not in JUDGES]:
-        raise unknown_name("unknown-answer-judge", "answer check", strange[0], JUDGES)
+    check_known("unknown-answer-judge", "answer check", JUDGES, *(judges or ()))
     found = []
     models = answer_models(project, "judge")
     for name, judge in JUDGES.items():

@@ -31,7 +31,7 @@ from ..measures.audit import (
     predict_batches,
 )
 from ..records import Qrels, judgments
-from ..store import Project, as_name, log, stage
+from ..store import Project, as_name, cached, log, stage
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
 from ._audit_records import LAST_SAID, Audit, Batch, Goal, batches
 
@@ -133,12 +133,9 @@ class Facts:
         return found
 
 
+@cached()
 def gather(project: Project, audit: Audit) -> Facts:
     """Return the current facts of an audit."""
-    return project.cached(("audit facts", audit.key), lambda: _gather(project, audit))
-
-
-def _gather(project: Project, audit: Audit) -> Facts:
     ranks = ranks_of(project, audit)
     weights = weights_from(ranks, audit.runs, measure_of(audit), len(audit.queries))
     column = {item: i for i, item in enumerate(weights.items)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ..measures.audit import (
     simultaneous,
     true_correlation,
 )
-from ..store import Project
+from ..store import Project, cached
 from ..text import first_few
 from ._audit_data import Estimation, Facts, estimation, gather
 from ._audit_records import Aim, Audit
@@ -283,11 +283,8 @@ class AuditBoard:
             f" Intervals: {self.confidence:.0%}.{missed}{untested}{waiting}"
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the leaderboard as plain values, as `--json` prints it."""
-        return asdict(self)
 
-
+@cached()
 def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> AuditBoard:
     """Return the leaderboard of an audit from its current judgments.
 
@@ -295,12 +292,8 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
         variance: `pool` for intervals about exactly these queries; `queries` for wider intervals, for which these
             queries are a sample.
     """
-
-    def compute() -> AuditBoard:
-        kin = circularity(project, audit.policy, audit.runs).kin
-        return board_of(gather(project, audit), variance, kin)
-
-    return project.cached(("audit board", audit.key, variance), compute)
+    kin = circularity(project, audit.policy, audit.runs).kin
+    return board_of(gather(project, audit), variance, kin)
 
 
 def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..measures.audit import (
     shares as shares_of_batches,
 )
 from ..records import run_names, stated_families
-from ..store import Project, as_act, log
+from ..store import Project, as_act, cached, log
 from ..text import first_few
 from ._audit_data import basis_of, columns_of, estimation, gather, labels_of
 from ._audit_records import Audit, audits, batches
@@ -204,11 +204,8 @@ class GraderChoice:
             return f"Choose {self.chosen}. It is better than every other grader."
         return f"Choose {self.chosen}. Graders that are not separated from the best: {', '.join(kept)}."
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the choice as plain values, as `--json` prints it."""
-        return asdict(self)
 
-
+@cached()
 def choose_grader(project: Project, audit: Audit) -> GraderChoice:
     """Compare all graders of the project by the judgments of one audit; see `compare_graders`.
 
@@ -218,10 +215,6 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
     Raises:
         InputError: no batch is finished, or fewer than 3 systems differ.
     """
-    return project.cached(("graders by audit", audit.key), lambda: _choose(project, audit))
-
-
-def _choose(project: Project, audit: Audit) -> GraderChoice:
     facts = gather(project, audit)
     w, kept, machines = facts.weights.w, [], []
     for one in graders(project):

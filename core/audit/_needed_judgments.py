@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,10 +93,6 @@ class Forecast:
             (True, f"About {needed:,} of {frame} need a judgment. {made}{guess}"),
         )
         return next(sentence for applies, sentence in cases if applies)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the forecast as plain values, as `--json` prints it."""
-        return asdict(self)
 
 
 def forecast(project: Project, audit: Audit) -> Forecast:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import graders as all_graders
 from ..errors import GradingError, InputError, unknown_name
 from ..graders import make_grader
-from ..store import Cursor, Project, as_act, quoted_text
+from ..store import Cursor, Project, as_act, cached, quoted_text
 from ..types import GraderSpec
 from ._saved_graders import (
     SPEC_COLUMNS,
@@ -74,18 +74,9 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
 
 
 @as_act("see boards")
+@cached()
 def stored_graders(project: Project) -> list[StoredGrader]:
     """Return every grader of the project with its counts, the default grader first, and graders of citations last."""
-    return project.cached("graders", lambda: _count_graders(project))
-
-
-@as_act("see boards")
-def graders(project: Project) -> list[StoredGrader]:
-    """Return the graders that give labels and leaderboards, with their counts, the default grader first."""
-    return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
-
-
-def _count_graders(project: Project) -> list[StoredGrader]:
     stored = [
         StoredGrader(row[0], stored_spec(row[1:9]), row[9], row[10])
         for row in project.rows(
@@ -100,6 +91,12 @@ def _count_graders(project: Project) -> list[StoredGrader]:
         (grader.grades for grader in stored if not (grader.spec.imported or grader.spec.rates_citations)), default=0
     )
     return sorted(stored, key=lambda grader: place_among(grader, most))
+
+
+@as_act("see boards")
+def graders(project: Project) -> list[StoredGrader]:
+    """Return the graders that give labels and leaderboards, with their counts, the default grader first."""
+    return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
 
 
 def place_among(grader: StoredGrader, most: int) -> tuple[bool, bool, bool, int, int, int]:
@@ -174,12 +171,9 @@ class Succession:
 
 
 @as_act("see boards")
+@cached()
 def succession(project: Project) -> Succession | None:
     """Return the change to the present default grader. None if it graded first, or if no job is recorded."""
-    return project.cached("succession", lambda: _succession(project))
-
-
-def _succession(project: Project) -> Succession | None:
     known = graders(project)
     former = next((one for one in known if one.grades and one.key < known[0].key), None)
     if former is None:

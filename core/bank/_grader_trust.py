@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from ..errors import GradingError
 from ..graders import CHANGES
 from ..injection_signs import ANY, repeatable
-from ..measures import DRIFT_ALARM, drift_evidence, noise_bound, wilson
 from ..store import Project, as_act
 from ..types import ANSWERED, GraderSpec
 from ._asked_questions import bank_for
@@ -64,10 +62,6 @@ class Drift:
             f" (noise up to {self.bound:.1%})."
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the state as plain values, as `--json` prints it."""
-        return asdict(self)
-
 
 @as_act("see boards")
 def drift(project: Project, spec: GraderSpec) -> Drift | None:
@@ -76,6 +70,9 @@ def drift(project: Project, spec: GraderSpec) -> Drift | None:
 
 
 def _drift(project: Project, spec: GraderSpec) -> Drift | None:
+    # `exam status` reads this module and needs no numpy.
+    from ..measures import DRIFT_ALARM, drift_evidence, noise_bound
+
     key = project.read(lambda cursor: grader_key(cursor, spec))
     rows = project.rows(
         "SELECT min(asked_at), count(*), count(*) FILTER (s.rating IS DISTINCT FROM g.rating) FROM sentinel_answers s"
@@ -142,6 +139,8 @@ class FlipRate:
 @as_act("see boards")
 def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
     """Return the flip rates of the latest probe, in the order of `CHANGES`; empty without a probe."""
+    from ..measures import wilson
+
     key, least = project.read(lambda cursor: grader_key(cursor, spec)), spec.min_rating(ANSWERED)
     counted = {
         row[0]: row[1:]

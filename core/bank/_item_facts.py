@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..store import Cursor, Project, log, stage_rows
 from ..text import clean_text
 
@@ -165,8 +165,7 @@ def set_categories(
     Raises:
         InputError: the scheme or a question is unknown, or the list of categories is empty.
     """
-    if scheme not in SCHEMES:
-        raise unknown_name("unknown-category-scheme", "category scheme", scheme, SCHEMES)
+    check_known("unknown-category-scheme", "category scheme", SCHEMES, scheme)
     named = None if categories is None else list(dict.fromkeys(filter(None, (one.strip() for one in categories))))
     if named is not None and not named:
         raise InputError("no-category", "No category given.", "Give a category, or restore the computed ones.")

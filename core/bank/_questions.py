@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InputError
 from ..grouping import grouped
 from ..records import add_seals, hidden_questions, open_seals, readable_versions, sealed_questions
-from ..store import Cursor, Project, as_act, log, put_setting, setting
+from ..store import Cursor, Project, as_act, cache, cached, log, put_setting, setting
 from ..types import Query, Question, Subtopic
 
 
@@ -156,6 +156,7 @@ def history(project: Project, question_id: str) -> list[Revision]:
     ]
 
 
+@cached(cache.ASKED)
 def overview(project: Project) -> list[QueryOverview]:
     """Return every query with its numbers of questions (newest version) and pooled passages."""
     return [

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import graders
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, InputError, check_known, unknown_name
 from ..graders import BATCH_SHARE, Price, Prompt, built_in, read_prompt, write_prompt
 from ..store import Project, as_name, log, put_setting, setting
 from ..types import GraderSpec
@@ -43,8 +43,7 @@ def find_prompt_for(project: Project, use: str, name: str, form: str | None = No
     fitting = {
         prompt.name: prompt for prompt in prompts(project).values() if prompt.use == use and form in (None, prompt.form)
     }
-    if name not in fitting:
-        raise unknown_name("unknown-prompt", f"prompt for '{use}':", name, sorted(fitting))
+    check_known("unknown-prompt", f"prompt for '{use}':", sorted(fitting), name)
     return fitting[name]
 
 

@@ -29,7 +29,7 @@ from ..measures.item_response import (
     plant,
 )
 from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
-from ..store import Project
+from ..store import Project, cached
 from ._exam_items import UNSTATED, Responses, responses
 
 LEAST = 10
@@ -319,6 +319,7 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     return AnswerTable(names, items, correct, factors)
 
 
+@cached()
 def abilities(
     project: Project,
     query_id: str | None = None,
@@ -338,13 +339,6 @@ def abilities(
     Raises:
         InputError: there are too few answers.
     """
-    key = ("abilities", query_id, model, estimator, intervals)
-    return project.cached(key, lambda: _abilities(project, query_id, model, estimator, intervals))
-
-
-def _abilities(
-    project: Project, query_id: str | None, model: Model, estimator: EstimatorName, intervals: bool
-) -> Analysis:
     table = answer_table(project, query_id)
     told = analyse(
         table.students, table.items, table.correct, table.factors, model, estimator, REPEATS if intervals else 0,
@@ -353,6 +347,7 @@ def _abilities(
     return replace(told, remarks=[*told.remarks, *table.remarks])
 
 
+@cached()
 def shorter(
     project: Project,
     query_id: str | None = None,
@@ -370,16 +365,12 @@ def shorter(
     Raises:
         InputError: there are too few answers, or the share is not a percentage.
     """
-
-    def compute() -> Improvement:
-        table = answer_table(project, query_id)
-        design = design_of(table.students, table.factors)
-        return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
-
-    key = ("shorter", query_id, drop, steps, criterion, model, estimator)
-    return project.cached(key, compute)
+    table = answer_table(project, query_id)
+    design = design_of(table.students, table.factors)
+    return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
 
 
+@cached()
 def planted(
     project: Project, query_id: str | None = None, model: Model = "3pl", estimator: EstimatorName = "map"
 ) -> list[Planting]:
@@ -395,9 +386,5 @@ def planted(
     Raises:
         InputError: there are too few answers.
     """
-
-    def compute() -> list[Planting]:
-        table = answer_table(project, query_id)
-        return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
-
-    return project.cached(("planted", query_id, model, estimator), compute)
+    table = answer_table(project, query_id)
+    return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any, Literal
 
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, InputError, check_known
 from ..graders import (
     NORMALISATIONS,
     BackEnd,
@@ -185,14 +185,13 @@ def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(project: Project, plan: Plan) -> None:
     known = [one.name for one in retrievals(project)]
-    if plan.retrieval not in (*NOT_RETRIEVED, *known):
-        raise unknown_name(
-            "unknown-retrieval",
-            "retrieval",
-            plan.retrieval,
-            [*NOT_RETRIEVED, *known],
-            "Add one: exam examinees retrieve.",
-        )
+    check_known(
+        "unknown-retrieval",
+        "retrieval",
+        [*NOT_RETRIEVED, *known],
+        plan.retrieval,
+        hint="Add one: exam examinees retrieve.",
+    )
     if plan.k < 1 or plan.icl < 0:
         raise InputError(
             "parameter-out-of-range", f"k {plan.k} or icl {plan.icl} is out of range.", "Use k from 1 and icl from 0."

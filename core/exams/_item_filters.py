@@ -21,7 +21,7 @@ from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
 from ..errors import FileError, InputError, Problem
 from ..graders import unit_vectors
 from ..plain_yaml import read_yaml
-from ..store import Project, log, put_setting, setting
+from ..store import Project, cached, log, put_setting, setting
 from ..types import Question
 from ._exam_items import Item, exam_items, proposed_items
 from ._item_generation import PARTS, Part, Unparsed, parse_item
@@ -229,6 +229,7 @@ def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values
     ]
 
 
+@cached()
 def item_values(
     project: Project, query_id: str | None = None, of: Literal["all", "proposals", "bank"] = "bank"
 ) -> list[Values]:
@@ -240,13 +241,9 @@ def item_values(
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-
-    def compute() -> list[Values]:
-        found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
-        found += [] if of == "bank" else proposed_items(project, query_id)
-        return measure(found, kept_vectors(project))
-
-    return project.cached(("item values", query_id, of), compute)
+    found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
+    found += [] if of == "bank" else proposed_items(project, query_id)
+    return measure(found, kept_vectors(project))
 
 
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:

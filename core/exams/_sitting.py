@@ -343,8 +343,7 @@ def _answers(
     """Yield answers in batches as they come; stop early if `control` asks for it."""
     if ready.back_end is None:
         for at in range(0, len(wanted), BLOCK):
-            control.wait_while_paused()
-            if control.stopping:
+            if not control.may_continue():
                 return
             block = wanted[at : at + BLOCK]
             yield list(zip(block, by_rule(ready, [line.given for line in block], store), strict=True))

@@ -10,12 +10,12 @@ from typing import Any
 
 from .. import graders, grading
 from ..atomic_files import WorkingFolder, put_new
-from ..errors import GradingError, InputError, Problem, Report, unknown_name
+from ..errors import GradingError, InputError, Problem, Report, check_known, unknown_name
 from ..formats import Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
 from ..records import Terms, keep_terms
-from ..store import Cursor, Project, as_act, create, log, put_setting
+from ..store import Cursor, Project, as_act, cached, create, log, put_setting
 from ..text import how_many
 from ..types import Passage, Query
 from ._exam_import import EXAM
@@ -99,8 +99,7 @@ def _named(project: Project) -> set[str]:
 
 def _known_split(folder: Path, split: str) -> str:
     known = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
-    if known and split not in known:
-        raise unknown_name("unknown-split", "split", split, known)
+    check_known("unknown-split", "split", known or [split], split)
     return split
 
 
@@ -329,11 +328,8 @@ def _fill(
 
 
 @as_act("see boards")
+@cached()
 def is_demo(project: Project) -> bool:
     """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
-
-    def compute() -> bool:
-        ids = {query.query_id for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
-        return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {EXAM}
-
-    return project.cached("is demo", compute)
+    ids = {query.query_id for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
+    return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {EXAM}

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ..atomic_files import WorkingFolder
 from ..bank import NEWEST, Words, add_topics, in_their_words, save_questions, take_queries, take_words
-from ..errors import FileError, InputError, Problem, Report, unknown_name
+from ..errors import FileError, InputError, Problem, Report, check_known
 from ..formats import (
     KINDS_OF_FILE,
     REPORT,
@@ -239,8 +239,7 @@ def import_groups(
     """
     order = list(IMPORTERS)
     for group in groups:
-        if group.kind not in order:
-            raise unknown_name("unknown-kind", "kind of file", group.kind, order)
+        check_known("unknown-kind", "kind of file", order, group.kind)
         if not group.sources:
             raise InputError("no-file-named", "No file to import.", "Name at least one file.")
     project.require("import files", author=author)

@@ -40,12 +40,13 @@ from ..formats import (
     write_objects,
 )
 from ..grading import NO_USABLE_RATING
+from ..grouping import grouped
 from ..labels import Basis, Leaderboard, Policy, basis, label_qrels, progress
 from ..locations import is_reserved
 from ..records import SEALED, find_source, judgments, kept_objects, queries_of, sealed_questions, sources, visible
 from ..store import Project, record
 from ..text import clean_text, written_text
-from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Question, Ranked
+from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Ranked
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 
@@ -117,9 +118,7 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     placed = {key for members in topics.values() for key in members}
     asked = _asked(project)
     said = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
-    banked: dict[str, list[Question]] = {}
-    for question in bank.public(project, questions(project)):
-        banked.setdefault(question.query_id, []).append(question)
+    banked = grouped((question.query_id, question) for question in bank.public(project, questions(project)))
     known = queries_of(project)
     # Queries that are added meanwhile are only in the result of this second call.
     keys = dict(project.rows("SELECT query_id, query_key FROM queries"))

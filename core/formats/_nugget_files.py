@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TextIO
 
 from ..errors import InputError, Report
+from ..grouping import grouped
 from ..text import first_few
 from ..types import KINDS, MAX_RATING, RATINGS, GradeDetail, GraderSpec, KeptObject, Query, Question
 from ._nugget_banks import (
@@ -209,9 +210,7 @@ def write_nugget_banks(
     Raises:
         InputError: the form cannot hold some questions, which the message names.
     """
-    by_query: dict[str, list[Question]] = {}
-    for question in questions:
-        by_query.setdefault(question.query_id, []).append(question)
+    by_query = grouped((question.query_id, question) for question in questions)
     unfit = [
         one.question_id
         for found in by_query.values()

@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 
 from ..errors import Report
+from ..grouping import grouped
 from ..types import (
     GradeBlocks,
     GradeColumns,
@@ -555,7 +556,8 @@ def _line_of(graded: GradedQuery) -> list[Any]:
         columns = given.columns() if isinstance(given, GradeBlocks) else given
         written = _written(columns, nuggets)
         direct = columns.grader.method == "direct"
-        for passage_id, rows in _by_passage(columns.passage_ids).items():
+        by_passage = grouped((passage_id, row) for row, passage_id in enumerate(columns.passage_ids))
+        for passage_id, rows in by_passage.items():
             if direct:
                 of(passage_id).setdefault("grades", []).extend(_direct_entry(written, row) for row in rows)
                 continue
@@ -598,13 +600,6 @@ def _written(columns: GradeColumns, nuggets: set[str]) -> _Written:
         options = {} if options is None else options
         kind = DIRECT if direct else None
     return _Written(columns, {"llm": spec.model, "llm_options": options, "prompt_info": info}, kind, nuggets)
-
-
-def _by_passage(passage_ids: Sequence[str]) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {}
-    for row, passage_id in enumerate(passage_ids):
-        rows.setdefault(passage_id, []).append(row)
-    return rows
 
 
 def _exam_entries(written: _Written, rows: list[int]) -> list[tuple[dict[str, Any], list[str], Kind]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
 from ..errors import InputError, Report
+from ..grouping import grouped
 from ..types import MAX_RATING, Judgment, Ranked
 from ._source import (
     ENTRY,
@@ -186,9 +187,9 @@ def _doubt(rows: list[list[str]], width: int) -> str:
 def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
     """Return how a column counts from 0 or 1 within each query, as ranks do: up, down or mixed; empty if it does
     not."""
-    by_query: dict[str, list[int]] = {}
-    for query, cell in zip(queries, column, strict=True):
-        by_query.setdefault(query, []).append(int(cell) if INTEGER.fullmatch(cell) else -1)
+    by_query = grouped(
+        (query, int(cell) if INTEGER.fullmatch(cell) else -1) for query, cell in zip(queries, column, strict=True)
+    )
     firsts = ((min(each), each) for each in by_query.values())
     if not all(first in (0, 1) and {*each} == {*range(first, first + len(each))} for first, each in firsts):
         return ""

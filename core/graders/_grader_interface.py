@@ -429,9 +429,10 @@ class Control:
             running = 0.0 if self._paused_at is None else time.monotonic() - self._paused_at
             return self._paused_seconds + running
 
-    def wait_while_paused(self) -> None:
-        """Wait until the job is resumed."""
+    def may_continue(self) -> bool:
+        """Wait until the job is not paused, then return whether new calls are allowed."""
         self._going.wait()
+        return not self.stopping
 
 
 # Date, number or tag of a version at the end of a name; "mini" or ".1" name another model.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, InputError, check_known
 from ..types import GraderSpec, Kind
 from ._access import current
 from ._endpoint.chat import Api
@@ -594,9 +594,8 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
     Raises:
         InputError: the name is unknown, or a parameter is unknown or out of range.
     """
-    kind = GRADERS.get(name)
-    if kind is None:
-        raise unknown_name("unknown-method", "grader", name, sorted(GRADERS))
+    check_known("unknown-method", "grader", sorted(GRADERS), name)
+    kind = GRADERS[name]
     strange = sorted(set(parameters) - set(kind.settable))
     if strange:
         raise InputError(

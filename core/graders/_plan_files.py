@@ -359,7 +359,9 @@ def vllm_request(row: Mapping[str, Any]) -> dict[str, Any]:
     """
     body = json.loads(row["body"])
     model_input = {name: body.pop(name) for name in ("messages", "prompt") if name in body}
-    body.pop("model")
+    # Replies of vLLM's stage come without probabilities of tokens.
+    for name in ("model", "logprobs", "top_logprobs"):
+        body.pop(name, None)
     sampling = {("max_tokens" if name == _LIMIT else name): value for name, value in body.items()}
     form = sampling.pop("response_format", None)
     if strange := sorted(sampling.keys() - _SAMPLING):

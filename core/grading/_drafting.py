@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from ..bank import Drafted, Generation, add_generations, cleaned, find_question, graders, named_graders, prompts
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, InputError, check_known
 from ..graders import (
     BACK_ENDS,
     CUT_OFF,
@@ -191,8 +191,7 @@ def suggest(
         InputError: a query, the prompt or the kind is unknown, or the number is invalid.
         GradingError: the model cannot be used.
     """
-    if kind not in KINDS:
-        raise unknown_name("unknown-kind", "kind", kind, KINDS)
+    check_known("unknown-kind", "kind", KINDS, kind)
     if not 1 <= n <= MOST:
         raise InputError("limit-out-of-range", f"Invalid number of proposals: {n}.", f"Use a number from 1 to {MOST}.")
     requests: list[Asked] = []
@@ -322,8 +321,7 @@ def find_prompt(project: Project, name: str, kind: str) -> Prompt:
         InputError: the name is unknown, or the prompt has another use.
     """
     fitting = {prompt.name: prompt for prompt in fitting_prompts(project, kind)}
-    if name not in fitting:
-        raise unknown_name("unknown-prompt", f"prompt for '{USES[kind]}':", name, sorted(fitting))
+    check_known("unknown-prompt", f"prompt for '{USES[kind]}':", sorted(fitting), name)
     return fitting[name]
 
 

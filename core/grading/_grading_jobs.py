@@ -735,4 +735,4 @@ def _wait(control: Control, seconds: float) -> None:
         control.wait_until_cancelled(seconds)
     else:
         time.sleep(CANCELLING_SECONDS)
-    control.wait_while_paused()
+    control.may_continue()

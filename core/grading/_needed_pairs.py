@@ -24,6 +24,7 @@ from ..bank import (
 )
 from ..errors import InputError
 from ..graders import Grader, PairsToGrade, in_order
+from ..grouping import grouped
 from ..jobs import Caps
 from ..records import check_queries, check_runs, pool_depth, run_names
 from ..store import Project
@@ -324,13 +325,14 @@ def pairs_to_grade(
     if scope.sentences:
         name_sentences(project)
     states = ", ".join(f"'{state}'" for state in scope.states)
-    groups: dict[int, list[tuple[int, int]]] = {}
-    for query_key, question, passage in project.rows(
-        f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec, scope.sentences)})"
-        f" WHERE state IN ({states}) ORDER BY ALL" + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
-        _plan_parameters(project, spec, version, scope),
-    ):
-        groups.setdefault(query_key, []).append((question, passage))
+    groups = grouped(
+        (query_key, (question, passage))
+        for query_key, question, passage in project.rows(
+            f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec, scope.sentences)})"
+            f" WHERE state IN ({states}) ORDER BY ALL" + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
+            _plan_parameters(project, spec, version, scope),
+        )
+    )
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
 
 

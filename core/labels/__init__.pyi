@@ -36,7 +36,6 @@ from ._coverage import (
     coverage_of_union as coverage_of_union,
     covered as covered,
     first_answers as first_answers,
-    nested as nested,
     reference_coverage as reference_coverage,
 )
 from ._grading_progress import (

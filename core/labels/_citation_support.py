@@ -8,6 +8,7 @@ from typing import Any
 
 from ..bank import StoredGrader, bank_for, find_grader, question_text_key, stored_graders
 from ..errors import InputError
+from ..grouping import grouped
 from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cross_table
 from ..records import lengths, visible
 from ..store import Project, as_act, as_name, log
@@ -289,14 +290,15 @@ def support_agreement(project: Project, grader: StoredGrader) -> dict[str, Cross
 
     Values that the reader may not see yet are left out: see `project.visible`.
     """
-    pairs: dict[str, list[tuple[int, int]]] = {}
-    for author, rating, value in project.rows(
-        "SELECT author, round(2e0 * rating / $top)::INTEGER, value FROM personal_support JOIN grades"
-        " USING (question_text_key, passage_text_key) WHERE grader_key = $support AND support_value_key IN"
-        f" (SELECT support_value_key FROM {visible(project, 'support_values')}) ORDER BY author",
-        _asked(grader),
-    ):
-        pairs.setdefault(author, []).append((rating, value))
+    pairs = grouped(
+        (author, (rating, value))
+        for author, rating, value in project.rows(
+            "SELECT author, round(2e0 * rating / $top)::INTEGER, value FROM personal_support JOIN grades"
+            " USING (question_text_key, passage_text_key) WHERE grader_key = $support AND support_value_key IN"
+            f" (SELECT support_value_key FROM {visible(project, 'support_values')}) ORDER BY author",
+            _asked(grader),
+        )
+    )
     scale = range(3)
     return {
         author: cross_table([rating for rating, _ in given], [value for _, value in given], scale, scale)

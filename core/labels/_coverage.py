@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
 from ..bank import bank_for, how_to_grade
 from ..errors import InputError
+from ..grouping import nested
 from ..measures import Array, Indices, Measure, Skipped, mean_and_standard_error
 from ..records import GOLD, gold_name
 from ..store import Project, array_of, by_query, cache
@@ -23,17 +24,6 @@ Reference = Literal["gold", "pool"]
 
 Scores = dict[str, dict[str, float]]
 """Score by query id by run name."""
-
-V = TypeVar("V")
-
-
-def nested(rows: Iterable[tuple[str, str, V]]) -> dict[str, dict[str, V]]:
-    """Return the third value of each row by the first two, such as scores by query by run; later rows replace."""
-    found: dict[str, dict[str, V]] = {}
-    for outer, inner, value in rows:
-        found.setdefault(outer, {})[inner] = value
-    return found
-
 
 RANKED = (
     "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"

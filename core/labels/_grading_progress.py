@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..bank import bank_for, speaking_passages
 from ..measures import Measure
 from ..records import visible
-from ..store import Project, array_of, as_act, cache
+from ..store import Project, array_of, as_act, cache, cached
 from ._basis import MISSING, Basis, graded, graded_pairs, overriding
 from ._labels import label_pairs, pooled_labels, pooled_passages, pooled_ratings
 
@@ -72,13 +72,9 @@ class Progress(PairCounts):
     labels: dict[int | None, int] = field(default_factory=dict)
 
 
+@cached(cache.LABELS | cache.JUDGMENTS | {"overrides"})
 def progress(project: Project, base: Basis) -> Progress:
     """Return the progress of grading the pairs behind the labels of a policy; cached until any of it changes."""
-    reads = cache.LABELS | cache.JUDGMENTS | {"overrides"}
-    return project.cached(("progress", base.key), lambda: _progress(project, base), reads)
-
-
-def _progress(project: Project, base: Basis) -> Progress:
     found, pool = pooled_labels(project, base), pooled_passages(project)
     query, textless = array_of(pool["query_key"]), array_of(pool["text_key"]) == MISSING
     overridden = stale = 0
@@ -118,26 +114,23 @@ def _progress(project: Project, base: Basis) -> Progress:
     )
 
 
+@cached(cache.LABELS)
 def ungraded_pairs(project: Project, base: Basis) -> NDArray[np.int32]:
     """Return the number of ungraded pairs of each pooled passage, in the order of `pooled_passages`. Pairs that cannot
     be graded are not counted."""
-
-    def compute() -> NDArray[np.int32]:
-        found, pool = pooled_labels(project, base), pooled_passages(project)
-        open_pairs = found.needed - found.usable
-        open_pairs[array_of(pool["text_key"]) == MISSING] = 0
-        failed = project.rows(
-            f"SELECT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
-            " JOIN passages USING (passage_key)",
-            base.parameters,
-        )
-        if failed:
-            counts = Counter(failed)
-            pairs = zip(pool["query_id"].to_pylist(), pool["passage_id"].to_pylist(), strict=True)
-            open_pairs -= np.fromiter((counts[pair] for pair in pairs), np.int32, len(pool))
-        return open_pairs
-
-    return project.cached(("ungraded pairs", base.key), compute, cache.LABELS)
+    found, pool = pooled_labels(project, base), pooled_passages(project)
+    open_pairs = found.needed - found.usable
+    open_pairs[array_of(pool["text_key"]) == MISSING] = 0
+    failed = project.rows(
+        f"SELECT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)",
+        base.parameters,
+    )
+    if failed:
+        counts = Counter(failed)
+        pairs = zip(pool["query_id"].to_pylist(), pool["passage_id"].to_pylist(), strict=True)
+        open_pairs -= np.fromiter((counts[pair] for pair in pairs), np.int32, len(pool))
+    return open_pairs
 
 
 def failed_pairs(base: Basis, weightless: bool = False) -> str:
@@ -284,6 +277,7 @@ def queries_with_questions(project: Project, base: Basis) -> list[str]:
     return project.cached(key, compute, cache.ASKED)
 
 
+@cached(cache.LABELS)
 def pool_summary(project: Project, base: Basis | None) -> pa.Table:
     """Return a summary of every passage of the pool under a policy.
 
@@ -296,11 +290,6 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             "SELECT *, NULL::TINYINT AS label, 0 AS given, 0 AS rated, 0 AS failed, 0 AS needed,"
             " false AS overridden FROM pool"
         )
-
-    return project.cached(("pool summary", base.key), lambda: _summary(project, base), cache.LABELS)
-
-
-def _summary(project: Project, base: Basis) -> pa.Table:
     pool = project.table("SELECT query_key, passage_key, text_key, position FROM pool ORDER BY query_key, position")
     label = pooled_labels(project, base).labels
     given, rated, needed = (np.zeros(len(pool), np.int32) for _ in range(3))

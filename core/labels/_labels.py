@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..bank import bank_for
 from ..measures import Answers, answers_of
 from ..records import DEFAULT_POOL_DEPTH, Qrels
-from ..store import Project, array_of, by_query, cache
+from ..store import Project, array_of, by_query, cache, cached
 from ._basis import MISSING, Basis, Ratings, graded, labels_of, overriding, weights_that_count
 
 if TYPE_CHECKING:
@@ -301,6 +301,7 @@ class PooledLabels:
     needed: NDArray[np.int32]
 
 
+@cached(cache.LABELS)
 def labels(project: Project, base: Basis) -> pd.DataFrame:
     """Return the label of every pooled passage (exam-plus-plus, equation 2).
 
@@ -309,23 +310,19 @@ def labels(project: Project, base: Basis) -> pd.DataFrame:
         usable grade). `needed` is the number of pairs that need a rating; `usable` is the number of these with a
         rating. A label with usable < needed is partial.
     """
+    import pandas as pd
 
-    def compute() -> pd.DataFrame:
-        import pandas as pd
-
-        found = pooled_labels(project, base)
-        here = found.here
-        pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(here))
-        columns = {
-            "label": pa.array(found.labels[here], mask=found.labels[here] == MISSING),
-            "usable": pa.array(found.usable[here]),
-            "needed": pa.array(found.needed[here]),
-        }
-        pool = pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
-        table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
-        return table
-
-    return project.cached(("labels", base.key), compute, cache.LABELS)
+    found = pooled_labels(project, base)
+    here = found.here
+    pool = pooled_passages(project).select(["query_id", "passage_id"]).filter(pa.array(here))
+    columns = {
+        "label": pa.array(found.labels[here], mask=found.labels[here] == MISSING),
+        "usable": pa.array(found.usable[here]),
+        "needed": pa.array(found.needed[here]),
+    }
+    pool = pa.table(dict(zip(pool.column_names, pool.columns, strict=True)) | columns)
+    table: pd.DataFrame = pool.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+    return table
 
 
 def label_pairs(project: Project, base: Basis) -> tuple[int, int]:
@@ -346,12 +343,9 @@ def pooled_passages(project: Project) -> pa.Table:
     )
 
 
+@cached(cache.LABELS)
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     """Return the labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
-    return project.cached(("labelled", base.key), lambda: _make(project, base), cache.LABELS)
-
-
-def _make(project: Project, base: Basis) -> PooledLabels:
     pool, known, policy = pooled_passages(project), matrices(project, base), base.policy
     columns = _columns(project, base, known.layout)
 
@@ -412,32 +406,29 @@ def _ratings(
         yield ratings.T[columns[number][1]], known.layout.weights[number]
 
 
+@cached(cache.LABELS)
 def label_qrels(project: Project, base: Basis) -> Qrels:
     """Return EXAM labels by query and passage id; passages without a label are left out."""
+    pool, values = pooled_passages(project), pooled_labels(project, base).labels
+    query = array_of(pool["query_key"])
+    starts = np.flatnonzero(np.diff(query, prepend=-1))
+    cuts = list(pairwise([*starts.tolist(), len(query)]))
 
-    def compute() -> Qrels:
-        pool, values = pooled_passages(project), pooled_labels(project, base).labels
-        query = array_of(pool["query_key"])
-        starts = np.flatnonzero(np.diff(query, prepend=-1))
-        cuts = list(pairwise([*starts.tolist(), len(query)]))
+    def make(numbers: Sequence[int]) -> dict[int, tuple[str, dict[str, int]]]:
+        found = {}
+        for number in numbers:
+            start, end = cuts[number]
+            own = values[start:end] != MISSING
+            passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
+            query_id = pool["query_id"][start].as_py()
+            found[number] = query_id, dict(zip(passages, values[start:end][own].tolist(), strict=True))
+        return found
 
-        def make(numbers: Sequence[int]) -> dict[int, tuple[str, dict[str, int]]]:
-            found = {}
-            for number in numbers:
-                start, end = cuts[number]
-                own = values[start:end] != MISSING
-                passages = compress(pool["passage_id"][start:end].to_pylist(), own.tolist())
-                query_id = pool["query_id"][start].as_py()
-                found[number] = query_id, dict(zip(passages, values[start:end][own].tolist(), strict=True))
-            return found
-
-        marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
-        # Most passages have the same label in two bank versions, so the key does not include the version.
-        key = ("qrels", *base.rated, base.policy.label, base.policy.weighted)
-        parts = by_query(project, key, marks, make, (pool,)).values()
-        return {query_id: labelled for query_id, labelled in parts if labelled}
-
-    return project.cached(("qrels", base.key), compute, cache.LABELS)
+    marks = {number: values[start:end].tobytes() for number, (start, end) in enumerate(cuts)}
+    # Most passages have the same label in two bank versions, so the key does not include the version.
+    key = ("qrels", *base.rated, base.policy.label, base.policy.weighted)
+    parts = by_query(project, key, marks, make, (pool,)).values()
+    return {query_id: labelled for query_id, labelled in parts if labelled}
 
 
 def from_answers(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..bank import how_to_grade, without_answered_by_topic
 from ..errors import InputError
+from ..grouping import grouped, nested
 from ..measures import (
     SIMILARITIES,
     Answers,
@@ -24,10 +25,10 @@ from ..measures import (
     trec_order,
 )
 from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, lengths, rankings
-from ..store import Project, as_act, by_query, cache
+from ..store import Project, as_act, by_query, cache, cached
 from . import DEFAULT_POLICY, Basis, Policy, basis, from_answers, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
-from ._coverage import Normalised, Scores, coverage, nested, normalised
+from ._coverage import Normalised, Scores, coverage, normalised
 from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
 from ._leaderboard import Leaderboard, System, order_systems
 
@@ -64,10 +65,7 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
         InputError: a measure is unknown.
     """
     runs, qrels, names = rankings(project), label_qrels(project, base), tuple(measures)
-    answering: dict[str, list[str]] = {}
-    for run, by in runs.items():
-        for query in by:
-            answering.setdefault(query, []).append(run)
+    answering = grouped((query, run) for run, by in runs.items() for query in by)
 
     def make(queries: Sequence[str]) -> dict[str, Array]:
         some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
@@ -140,14 +138,11 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
     return scores, list(parts)
 
 
+@cached(cache.COLLECTION)
 def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
     """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
-
-    def compute() -> dict[str, dict[str, list[str]]]:
-        answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
-        return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
-
-    return project.cached(("tops", depth), compute, cache.COLLECTION)
+    answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
+    return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ..bank import bank_for, graders
 from ..errors import InputError
+from ..grouping import nested
 from ..measures import (
     COVER,
     NUGGETS_SUPPORTED,
@@ -23,7 +24,7 @@ from ..measures import (
 from ..records import boards, check_runs, find_source, pool_depth, rankings
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Basis, Policy, Skipped, basis, ratings
-from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered, first_answers, nested
+from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered, first_answers
 from ._leaderboard import Leaderboard, order_systems
 from ._leaderboard_making import leaderboard, score_runs
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import duckdb
 
 from ..errors import InputError
+from ..grouping import nested
 from ..measures import make_evaluator, parse_measure
 from ..records import by_rank
 from ..store import first_line, quoted_path, scratch
 from ..types import MAX_RATING
 from ._basis import DEFAULT_POLICY, Policy, label_sql
-from ._coverage import nested
 from ._grading_progress import without_waiting
 from ._leaderboard import Leaderboard, order_systems
 

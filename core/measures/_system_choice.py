@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ..errors import InputError
+from ..grouping import grouped
 from ._correlation import correlate, rank_correlations
 from ._means_and_tests import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
 
@@ -217,9 +218,7 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
     boards = {name: _Board.of(table) for name, table in tables.items()}
     found = []
     for at, corrections in enumerate(cases):
-        by_board: dict[str, list[NewScore]] = {}
-        for one in corrections:
-            by_board.setdefault(one.evaluation, []).append(one)
+        by_board = grouped((one.evaluation, one) for one in corrections)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
         closing = max((one[1] for one in moved), default=0.0)
         found.append(Stake(at, any(one[0] for one in moved), closing, sum(one[2] for one in moved)))

@@ -174,26 +174,25 @@ def list_(
     )  # fmt: skip
     names = [side_name(project, side) for side in (left, right)]
     rows = [asdict(row) for row in found.rows]
-    output = Output(
-        {"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows}
-    ).line(f"{names[0]} against {names[1]}")
-    output.table(
-        ("query", "passage", "question", "left", "right", "cause", "resolved by"),
-        [
-            (
-                row.pair.query_id,
-                row.pair.passage_id,
-                row.pair.question_id,
-                row.pair.left,
-                row.pair.right,
-                ", ".join(one.question_id for one in (*row.left_from, *row.right_from)),
-                row.settling.act if row.settling else "",
-            )
-            for row in found.rows
-        ],
-    )
-    return output.note(
-        f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}."
+    return (
+        Output({"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows})
+        .line(f"{names[0]} against {names[1]}")
+        .table(
+            ("query", "passage", "question", "left", "right", "cause", "resolved by"),
+            [
+                (
+                    row.pair.query_id,
+                    row.pair.passage_id,
+                    row.pair.question_id,
+                    row.pair.left,
+                    row.pair.right,
+                    ", ".join(one.question_id for one in (*row.left_from, *row.right_from)),
+                    row.settling.act if row.settling else "",
+                )
+                for row in found.rows
+            ],
+        )
+        .note(f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}.")
     )
 
 

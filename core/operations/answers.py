@@ -43,7 +43,7 @@ from ..answers import (
     row_values,
     said_in_file,
 )
-from ..errors import InputError, Report, unknown_name
+from ..errors import InputError, Report, check_known, unknown_name
 from ..exams import RETRIEVERS, Retriever
 from ..exchange import Options, import_files
 from ..formats import Source, read_answer_verdicts
@@ -175,8 +175,9 @@ def describe_price(things: str, tag: PriceTag, more: dict[str, Any]) -> Output:
     cost = "" if tag.cost is None else f", cost {tag.cost:,.2f}"
     tokens = f"{about}{tag.input_tokens:,} input and {tag.output_tokens:,} output tokens{cost}"
     calls = f". Estimated: {tag.calls:,} calls, {tokens}" if tag.calls else ""
-    output = Output({things: tag.pairs, "price_tag": vars(tag)} | more)
-    return output.note(f"Planned: {how_many(tag.pairs, things)}{calls}.")
+    return Output({things: tag.pairs, "price_tag": vars(tag)} | more).note(
+        f"Planned: {how_many(tag.pairs, things)}{calls}."
+    )
 
 
 def describe_end(things: str, final: Progress, more: dict[str, Any]) -> Output:
@@ -683,8 +684,7 @@ def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...
 def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
     """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a depth."""
     offered = boards_to_choose_by(project, k)
-    if strange := [name for name in named if name not in offered]:
-        raise unknown_name("unknown-board", f"leaderboard at depth {k}:", strange[0], offered)
+    check_known("unknown-board", f"leaderboard at depth {k}:", offered, *named)
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
     tables = answers.choice_tables(found, k)
     waiting = answers.waiting_runs(found, k)

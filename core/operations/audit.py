@@ -41,7 +41,7 @@ def board(
         with opening() as project:
             audit = find_audit(project, name)
             found, reached = room.audit_board(project, audit, variance), room.outcome(project, audit)
-    output = Output(found.as_dict()).table(
+    output = Output(asdict(found)).table(
         ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
         [
             (
@@ -82,11 +82,14 @@ def curve(
 ) -> Output:
     """Estimate how many judgments the goal needs, and the width of the intervals."""
     found = room.forecast(project, find_audit(project, name))
-    output = Output(found.as_dict()).table(
-        ("judgments", "width", "without grader", "uniform, without grader"),
-        [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
+    return (
+        Output(asdict(found))
+        .table(
+            ("judgments", "width", "without grader", "uniform, without grader"),
+            [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
+        )
+        .note(None if found.width is None else f"Current median width: {found.width:.4f}.", found.says)
     )
-    return output.note(None if found.width is None else f"Current median width: {found.width:.4f}.", found.says)
 
 
 @operation("audit graders", act="read the bank", reads=True)
@@ -100,14 +103,17 @@ def choose_grader(
     The correlation is that of a grader's leaderboard with the audited leaderboard.
     """
     found = room.choose_grader(project, find_audit(project, name))
-    output = Output(found.as_dict()).table(
-        ("grader", "labelled", "correlation", "behind the chosen", "low", "high", "not separated"),
-        [
-            (one.grader, one.labelled, one.correlation, one.behind, one.low, one.high, "yes" if one.kept else "no")
-            for one in found.graders
-        ],
+    return (
+        Output(asdict(found))
+        .table(
+            ("grader", "labelled", "correlation", "behind the chosen", "low", "high", "not separated"),
+            [
+                (one.grader, one.labelled, one.correlation, one.behind, one.low, one.high, "yes" if one.kept else "no")
+                for one in found.graders
+            ],
+        )
+        .note(found.says)
     )
-    return output.note(found.says)
 
 
 @operation("audit calibrate", act="read the bank", reads=lambda given: given["accept"] is None)
@@ -188,18 +194,20 @@ def roles(
 ) -> Output:
     """List the models of questions, grader and systems, with warnings about overlap."""
     found = room.circularity(project, policy)
-    output = Output(
-        {
-            "questions": vars(found.questions),
-            "grader": vars(found.grader),
-            "runs": [vars(run) for run in found.runs],
-            "kin": found.kin,
-            "warnings": found.warnings,
-        }
+    return (
+        Output(
+            {
+                "questions": vars(found.questions),
+                "grader": vars(found.grader),
+                "runs": [vars(run) for run in found.runs],
+                "kin": found.kin,
+                "warnings": found.warnings,
+            }
+        )
+        .line(found.says)
+        .table(("run", "made with"), [(run.name, run.says) for run in found.runs])
+        .note(*(f"warning: {warning}" for warning in found.warnings))
     )
-    output.line(found.says)
-    output.table(("run", "made with"), [(run.name, run.says) for run in found.runs])
-    return output.note(*(f"warning: {warning}" for warning in found.warnings))
 
 
 @operation("audit design", act="plan audits")

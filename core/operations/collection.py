@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from ..audit import circularity
 from ..bank import counts, find_grader
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..grading import count_vectors, drop_vectors
 from ..records import (
     count_words,
@@ -213,8 +213,7 @@ def passages(
     """List pooled passages with WORDS in their text or id. Options narrow the list."""
     if query_id is not None and query_id not in pooled_queries(project):
         raise InputError("no-pooled-passages", f"No pooled passages for query '{query_id}'.", "See exam status.")
-    if run is not None and run not in run_names(project):
-        raise unknown_name("unknown-run", "run", run, run_names(project))
+    check_known("unknown-run", "run", run_names(project), run)
     if judgment is not None or flagged or source is not None:
         source = find_source(project, source or "judgments")
     else:

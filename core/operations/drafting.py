@@ -179,8 +179,9 @@ def accept(
     made = bank.accept(project, keys, author)
     version = save_drafts(project, author, note) if note is not None else None
     next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
-    output = Output({"questions": [asdict(question) for question in made], "version": version})
-    return output.note(f"Accepted {how_many(len(made), 'questions')}. {next_step}")
+    return Output({"questions": [asdict(question) for question in made], "version": version}).note(
+        f"Accepted {how_many(len(made), 'questions')}. {next_step}"
+    )
 
 
 @operation("proposals reject", act="edit questions")
@@ -567,9 +568,11 @@ def import_(
     """Import an exam.json: items, sources and retrieved contexts. Same as exam import exam."""
     options = Options(source=None if query_id == EXAM else query_id)
     done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
-    output = Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
-    output.note(*(f"note: {one}" for one in done.notes))
-    return output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    return (
+        Output({"counts": done.counts, "notes": [str(note) for note in done.notes]})
+        .note(*(f"note: {one}" for one in done.notes))
+        .line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    )
 
 
 @operation("items set", act="run exams")
@@ -604,8 +607,9 @@ def set_(
 def _describe_drafts(ids: Sequence[str], what: str, version: int | None) -> Output:
     saved = f" and saved as bank version {version}."
     unsaved = ", not saved yet. To save: exam bank save --note NOTE"
-    output = Output({"items": list(ids), "version": version})
-    return output.note(f"{how_many(len(ids), 'items')} {what}{unsaved if version is None else saved}")
+    return Output({"items": list(ids), "version": version}).note(
+        f"{how_many(len(ids), 'items')} {what}{unsaved if version is None else saved}"
+    )
 
 
 def _short(text: str | None) -> str | None:

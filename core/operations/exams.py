@@ -301,15 +301,18 @@ def _grid(found: Responses) -> Output:
 
 def _topics(found: Responses, least: int) -> Output:
     rows = by_topic(found, least)
-    output = Output({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]}).table(
-        ("examinee", "topic", "accuracy", "95% interval", "answers"),
-        [
-            (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
-            for row in rows
-            for one in [row.score]
-        ],
+    return (
+        Output({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]})
+        .table(
+            ("examinee", "topic", "accuracy", "95% interval", "answers"),
+            [
+                (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
+                for row in rows
+                for one in [row.score]
+            ],
+        )
+        .note(None if rows else f"No topic has {how_many(least, 'answers')} of an examinee.")
     )
-    return output.note(None if rows else f"No topic has {how_many(least, 'answers')} of an examinee.")
 
 
 def _comparisons(found: list[Comparison], test: Test) -> Output:
@@ -461,7 +464,7 @@ def fit_command(
                 for row in found.components
             ],
         )
-    output.table(
+    return output.table(
         ("examinee", "answered", "accuracy", "95 % interval", "ability", "interval"),
         [
             (
@@ -474,8 +477,7 @@ def fit_command(
             )
             for row in sorted(found.students, key=lambda row: -row.ability.value)
         ],
-    )
-    return output.note(*found.remarks)
+    ).note(*found.remarks)
 
 
 def _marginal(answers: _Answers) -> Output:
@@ -496,23 +498,25 @@ def _marginal(answers: _Answers) -> Output:
             answers.table.students, found.theta.tolist(), found.theta_error.tolist(), strict=True
         )
     ]
-    output = Output(
-        {
-            "model": found.model,
-            "estimator": "marginal",
-            "converged": found.converged,
-            "parameters": found.parameters,
-            "log_likelihood": found.log_likelihood,
-            "items": rows,
-            "students": students,
-        }
+    return (
+        Output(
+            {
+                "model": found.model,
+                "estimator": "marginal",
+                "converged": found.converged,
+                "parameters": found.parameters,
+                "log_likelihood": found.log_likelihood,
+                "items": rows,
+                "students": students,
+            }
+        )
+        .line(
+            f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model {found.model},"
+            f" abilities integrated out: log-likelihood {found.log_likelihood:.3f}"
+        )
+        .table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
+        .table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
     )
-    output.line(
-        f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model {found.model},"
-        f" abilities integrated out: log-likelihood {found.log_likelihood:.3f}"
-    )
-    output.table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
-    return output.table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
 
 
 @operation("irt items", act="read the bank")
@@ -526,25 +530,28 @@ def items_command(
     answers = wanted(opening)
     found = answers.analyse(0, held_out=False)
     rows = sorted(found.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
-    output = Output({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks}).table(
-        ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "at bound", "reason"),
-        [
-            (
-                row.item,
-                row.answered,
-                row.accuracy,
-                row.d,
-                row.b,
-                row.g,
-                row.information,
-                row.item_rest,
-                "".join(row.held),
-                row.reason,
-            )
-            for row in rows
-        ],
+    return (
+        Output({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks})
+        .table(
+            ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "at bound", "reason"),
+            [
+                (
+                    row.item,
+                    row.answered,
+                    row.accuracy,
+                    row.d,
+                    row.b,
+                    row.g,
+                    row.information,
+                    row.item_rest,
+                    "".join(row.held),
+                    row.reason,
+                )
+                for row in rows
+            ],
+        )
+        .note(*found.remarks)
     )
-    return output.note(*found.remarks)
 
 
 def _share(percent: float) -> float:
@@ -609,7 +616,7 @@ def bank_command(
         raise InputError("option-missing", "--passages needs a query.", "Add --query Q.")
     examinees: Examinees = "passages" if passages else "systems"
     found = bank_worth(project, policy, query_id, examinees)
-    output = Output(found.as_dict()).table(
+    output = Output(asdict(found)).table(
         ("query", "question", "weight", "answered", "d", "b", "at the top", "verdict", "suggestion"),
         [
             (

@@ -168,10 +168,12 @@ def import_(
             return Output().note(*map(str, error.problems[1:20])).failing(error)
     notes = [str(note) for note in done.notes]
     replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
-    output = Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
-    output.note(*(f"note: {note}" for note in notes))
-    output.note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
-    return output.line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    return (
+        Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
+        .note(*(f"note: {note}" for note in notes))
+        .note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
+        .line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+    )
 
 
 def _announced(name: str, yes: bool) -> DataSet:
@@ -193,8 +195,9 @@ def _announced(name: str, yes: bool) -> DataSet:
 def _import_project(folder: Path, path: Path) -> Output:
     with closing(import_project(folder, path)) as project:
         found = counts(project)
-    output = Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
-    return output.note(f"Created {path}.")
+    return Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []}).note(
+        f"Created {path}."
+    )
 
 
 @operation("check", act="read the bank", reads=True)

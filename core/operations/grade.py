@@ -182,8 +182,9 @@ def grade(
         if dry_run:
             planned = make_plan(project, grader.spec, version, scope)
             tag = price_tag(project, grader, version, scope)
-            output = Output(asdict(planned) | {"price_tag": asdict(tag)})
-            return output.note(f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}.")
+            return Output(asdict(planned) | {"price_tag": asdict(tag)}).note(
+                f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}."
+            )
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         host = guest()
         if host is None:

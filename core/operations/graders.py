@@ -8,7 +8,7 @@ from typing import Annotated
 
 from .. import audit, bank, grading
 from ..bank import grade_command, list_of_graders, remove_named_grader, save_named_grader
-from ..errors import GradingError, unknown_name
+from ..errors import GradingError, check_known
 from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from ..grading import pair_to_try
 from ..jobs import trial_control
@@ -141,7 +141,7 @@ def watch(
     """
     grader, _, _ = bank.make_named(project, name, {})
     found = grading.watch(project, grader, author, trial_control(project, grader), pairs)
-    return Output(found.as_dict()).note(_drifted(found))
+    return Output(asdict(found)).note(_drifted(found))
 
 
 @operation("graders card", act="read the bank", reads=lambda given: not given["make"])
@@ -168,11 +168,10 @@ def card(
     rows += [(f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
              for rate in found.content["flips"]]  # fmt: skip
     rows += [(part, {"value": found.content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")]
-    output.table(
+    return output.table(
         ("part", "value", "low", "high", "number"),
         [(part, *(rate.get(one) for one in ("value", "low", "high", "judged"))) for part, rate in rows],
-    )
-    return output.note(found.says)
+    ).note(found.says)
 
 
 @operation("graders probe", act="grade")
@@ -210,7 +209,7 @@ def drift(
 ) -> Output:
     """Show if the models behind watched graders changed, by the pairs that were asked again."""
     found = [one for grader in bank.stored_graders(project) if (one := bank.drift(project, grader.spec))]
-    return Output({"graders": [one.as_dict() for one in found]}).note(*(_drifted(one) for one in found))
+    return Output({"graders": [asdict(one) for one in found]}).note(*(_drifted(one) for one in found))
 
 
 def _drifted(found: bank.Drift) -> str:
@@ -237,8 +236,7 @@ def show_prompt(
 ) -> Output:
     """Show a prompt as YAML. You can edit it and save it under another name."""
     library = bank.prompts(project)
-    if name not in library:
-        raise unknown_name("unknown-prompt", "prompt", name, library)
+    check_known("unknown-prompt", "prompt", library, name)
     return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
 
 

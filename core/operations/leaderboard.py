@@ -132,12 +132,15 @@ def file_leaderboard(
         ProgressLines("queries").count, with_ungraded,
     )  # fmt: skip
     counts = {"grades": found.grades, "failed": found.failed, "labels": found.labels}
-    output = Output(found.board.as_dict() | counts).table(
-        ("rank", "run", found.board.measure, "std error", "queries"),
-        [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
-    )
-    return output.note(
-        f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.", found.board.says_ungraded
+    return (
+        Output(found.board.as_dict() | counts)
+        .table(
+            ("rank", "run", found.board.measure, "std error", "queries"),
+            [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
+        )
+        .note(
+            f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.", found.board.says_ungraded
+        )
     )
 
 

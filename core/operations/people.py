@@ -180,9 +180,11 @@ def hold_out_judgments(
         return Output({"hold_out": None}).line("No judgments are held out.")
     held = for_confirming(project)
     counts = {} if held is None else {name: sum(map(len, judgments(held, name).values())) for name in sources(held)}
-    output = Output({"hold_out": asdict(found), "held_out": counts})
-    output.line(f"Share: {found.share:g}. Seed: {found.seed}. Set at bank version {found.version}.")
-    return output.table(("source", "held out"), list(counts.items()))
+    return (
+        Output({"hold_out": asdict(found), "held_out": counts})
+        .line(f"Share: {found.share:g}. Seed: {found.seed}. Set at bank version {found.version}.")
+        .table(("source", "held out"), list(counts.items()))
+    )
 
 
 ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items()) + "."

@@ -11,9 +11,10 @@ from typing import Any
 import altair as alt
 
 from .. import __version__, audit, bank, charts, exams, exchange, labels, review, study
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..exchange import Section, Table
 from ..graders import GRADERS
+from ..grouping import grouped
 from ..labels import Comparison, Leaderboard, Policy
 from ..measures import item_response, parse_measure
 from ..records import sources
@@ -54,8 +55,7 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
     Raises:
         InputError: the figure is unknown, or the project lacks its data.
     """
-    if name not in FIGURES:
-        raise unknown_name("unknown-figure", "figure", name, FIGURES)
+    check_known("unknown-figure", "figure", FIGURES, name)
     if (chart := FIGURES[name](project, wanted)) is None:
         raise InputError("empty-figure", f"No data for the figure '{name}'.", "See the contents: exam status")
     return chart
@@ -366,10 +366,11 @@ def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -
 
 def _question_sections(project: Project, policy: Policy) -> Iterator[Section]:
     titles = {query.query_id: query.text for query in bank.overview(project)}
-    by_query: dict[str, list[str]] = {}
     exams = bank.exam_queries(project, bank.check_version(project, policy.bank_version))
-    for one in bank.public(project, bank.questions(project, policy.bank_version)):
-        if one.active and one.query_id not in exams:
-            by_query.setdefault(one.query_id, []).append(one.text or one.question_id)
+    by_query = grouped(
+        (one.query_id, one.text or one.question_id)
+        for one in bank.public(project, bank.questions(project, policy.bank_version))
+        if one.active and one.query_id not in exams
+    )
     for query, texts in by_query.items():
         yield Section(f"Questions: {titles.get(query) or query}", [tuple(texts)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, cast
 
 from ..bank import find_grader, how_to_grade
@@ -114,34 +115,37 @@ def selection(
     found = select(
         project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
     )
-    output = Output(found.as_dict()).line(f"{found.grader} compared with {found.against}, top {found.top_k}")
-    output.line(_verdicts_line(found.verdicts, unreadable_no))
-    output.table(
-        ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
-        [
-            (name, c.precision, c.recall, c.f1, c.accuracy, c.compared, c.unlabelled, c.unjudged)
-            for name, c in [("all runs", found.overall), *found.per_run.items()]
-        ],
+    return (
+        Output(found.as_dict())
+        .line(f"{found.grader} compared with {found.against}, top {found.top_k}")
+        .line(_verdicts_line(found.verdicts, unreadable_no))
+        .table(
+            ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
+            [
+                (name, c.precision, c.recall, c.f1, c.accuracy, c.compared, c.unlabelled, c.unjudged)
+                for name, c in [("all runs", found.overall), *found.per_run.items()]
+            ],
+        )
+        .table(
+            ("measure", "best by grader", "best by judgments", "same choice", "pearson"),
+            [
+                (
+                    choice.measure,
+                    ", ".join(choice.best_by_judge),
+                    ", ".join(choice.best_by_truth),
+                    "yes" if choice.same_choice else "no",
+                    choice.pearson,
+                )
+                for choice in found.choices
+            ],
+        )
+        .line(
+            f"Pearson over all measures and systems: {found.pearson:z.4f}"
+            if found.pearson is not None
+            else f"undefined: {found.undefined}"
+        )
+        .line(found.queries.says)
     )
-    output.table(
-        ("measure", "best by grader", "best by judgments", "same choice", "pearson"),
-        [
-            (
-                choice.measure,
-                ", ".join(choice.best_by_judge),
-                ", ".join(choice.best_by_truth),
-                "yes" if choice.same_choice else "no",
-                choice.pearson,
-            )
-            for choice in found.choices
-        ],
-    )
-    output.line(
-        f"Pearson over all measures and systems: {found.pearson:z.4f}"
-        if found.pearson is not None
-        else f"undefined: {found.undefined}"
-    )
-    return output.line(found.queries.says)
 
 
 def _verdicts_line(verdicts: VerdictCounts, unreadable_no: bool) -> str:
@@ -164,7 +168,7 @@ def unjudged(
 ) -> Output:
     """Show the share of each run with a label or a judgment, and list passages to grade next."""
     found = find_unjudged(project, policy, top_k, runs or None, listed)
-    output = Output(found.as_dict()).table(
+    output = Output(asdict(found)).table(
         ("run", "source", f"Judged@{found.top_k}", "judged", "of"),
         [(share.run, share.source, share.judged, share.known, share.top) for share in found.shares],
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from .. import answers
 from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
-from ..errors import GradingError, InputError, unknown_name
+from ..errors import GradingError, InputError, check_known
 from ..graders import acting, naming
 from ..records import drop_freeze, freezes, run_names
 from ..text import how_many
@@ -114,8 +114,7 @@ def watch(
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
     asked = read_target(text_of(file), file.name)
-    if since not in run_names(project):
-        raise unknown_name("unknown-run", "run", since, run_names(project), "Take a snapshot: exam snapshots add.")
+    check_known("unknown-run", "run", run_names(project), since, hint="Take a snapshot: exam snapshots add.")
     found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
     if found.run is None:
         raise InputError(

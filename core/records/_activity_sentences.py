@@ -50,10 +50,7 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
     if act == "save bank" and isinstance(detail.get("version"), int):
         version = detail["version"]
         return "changes", {"from-version": str(version - 1), "to-version": str(version)}
-    for begins, screen in _SCREENS.items():
-        if act.startswith(begins):
-            return screen, {}
-    return None
+    return next(((screen, {}) for begins, screen in _SCREENS.items() if act.startswith(begins)), None)
 
 
 _SCREENS = {

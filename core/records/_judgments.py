@@ -13,6 +13,7 @@ from ..store import (
     Cursor,
     Project,
     as_act,
+    cached,
     lent,
     let_go,
     log,
@@ -278,22 +279,19 @@ def _sources(project: Project) -> list[tuple[str, bool]]:
     return [(str(name), bool(audited)) for name, audited in rows]
 
 
+@cached(COLLECTION | JUDGMENTS)
 def judgments(project: Project, source: str) -> Qrels:
     """Return the judgments of one source, by query and passage id."""
-
-    def compute() -> Qrels:
-        return {
-            query: dict(zip(passages, values, strict=True))
-            for query, passages, values in project.rows(
-                "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
-                f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
-                " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-                " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
-                [source],
-            )
-        }
-
-    return project.cached(("judgments", source), compute, COLLECTION | JUDGMENTS)
+    return {
+        query: dict(zip(passages, values, strict=True))
+        for query, passages, values in project.rows(
+            "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
+            f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
+            [source],
+        )
+    }
 
 
 def judged_values(project: Project, source: str) -> list[int]:

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 import duckdb
 
-from ..errors import InputError, ProjectError, WorkbenchError, unknown_name
+from ..errors import InputError, ProjectError, WorkbenchError, check_known
 from ..store import MEMBERS, ROLES, Cursor, Member, Project, Role, as_name, connected, is_open, log, log_of
 from ..text import first_few, how_many
 from ._collection import unknown_queries
@@ -180,8 +180,7 @@ def _identity(text: str) -> str:
 
 
 def _check(cursor: Cursor, new: Member) -> None:
-    if new.role not in ROLES:
-        raise unknown_name("unknown-role", "role", new.role, ROLES)
+    check_known("unknown-role", "role", ROLES, new.role)
     if not new.name or len(new.name) > LONGEST:
         raise InputError(
             "invalid-name", "The name is empty or too long.", "Give the name to record with this person's actions."
@@ -291,8 +290,7 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
         raise InputError(
             "invalid-name", "The name of the token is empty or too long.", f"Use 1 to {LONGEST_TOKEN_NAME} characters."
         )
-    if role not in get_args(Role):
-        raise unknown_name("unknown-role", "role", role, get_args(Role))
+    check_known("unknown-role", "role", get_args(Role), role)
     text = BEGINS + secrets.token_urlsafe(BYTES)
     with project.transaction(act="manage people", author=author) as cursor:
         # Names of revoked tokens stay taken, so that the log is unambiguous.

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 
-from ..errors import unknown_name
+from ..errors import check_known, unknown_name
 from ..store import Cursor, Project, as_name, log, put_setting, setting, stage_rows
 from ..types import KeptObject
 from ._collection import check_new
@@ -250,10 +250,9 @@ def drop_freeze(project: Project, name: str, author: str) -> int:
         InputError: no unfinished snapshot has this name.
     """
     unfinished = {one.name: one for one in freezes(project) if one.open}
-    found = unfinished.get(name)
-    if found is None:
-        hint = "A finished snapshot is a run and cannot be discarded."
-        raise unknown_name("unknown-freeze", "unfinished snapshot", name, unfinished, hint)
+    hint = "A finished snapshot is a run and cannot be discarded."
+    check_known("unknown-freeze", "unfinished snapshot", unfinished, name, hint=hint)
+    found = unfinished[name]
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [found.key])
         cursor.execute("DELETE FROM freezes WHERE freeze_key = ?", [found.key])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import Report, unknown_name
 from ..sentences import split_sentences
-from ..store import COLLECTION, Cursor, Project, as_act, log, stage, stage_rows
+from ..store import COLLECTION, Cursor, Project, as_act, cached, log, stage, stage_rows
 from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
@@ -395,29 +395,26 @@ class Length:
     passages: float
 
 
+@cached(COLLECTION)
 def lengths(project: Project, cutoff: int) -> dict[str, Length]:
     """Return the mean words and passages per query of each run down to a cutoff, by run.
 
     Words are separated by spaces and line ends. A split response counts the words of its original
     text, if it has no more passages than the cutoff.
     """
-
-    def compute() -> dict[str, Length]:
-        return {
-            run: Length(words, passages)
-            for run, words, passages in project.rows(
-                "WITH top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
-                "  WHERE rank <= ?),"
-                " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
-                "  FROM passage_texts SEMI JOIN top USING (text_key)),"
-                " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
-                "  FROM plain),"
-                " spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
-                "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"
-                " SELECT name, avg(words), avg(passages) FROM spent JOIN runs USING (run_key)"
-                " GROUP BY run_key, name ORDER BY run_key",
-                [cutoff],
-            )
-        }
-
-    return project.cached(("lengths", cutoff), compute, COLLECTION)
+    return {
+        run: Length(words, passages)
+        for run, words, passages in project.rows(
+            "WITH top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
+            "  WHERE rank <= ?),"
+            " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
+            "  FROM passage_texts SEMI JOIN top USING (text_key)),"
+            " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
+            "  FROM plain),"
+            " spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
+            "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"
+            " SELECT name, avg(words), avg(passages) FROM spent JOIN runs USING (run_key)"
+            " GROUP BY run_key, name ORDER BY run_key",
+            [cutoff],
+        )
+    }

@@ -15,6 +15,7 @@ from ..store import (
     Project,
     array_of,
     as_act,
+    cached,
     lent,
     let_go,
     numbered,
@@ -134,46 +135,42 @@ Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Score of every ranked passage, by run, query and passage id."""
 
 
+@cached(COLLECTION)
 def rankings(project: Project) -> Runs:
     """Return the score of every ranked passage, by run, query and passage id. If a file stated ranks,
     the scores are derived from them.
     """
+    import numpy as np
 
-    def compute() -> dict[str, dict[str, dict[str, float]]]:
-        import numpy as np
-
-        runs = {
-            key: (name, stated)
-            for key, name, stated in project.rows(
-                "SELECT run_key, name, run_key IN (FROM ranked_runs) FROM runs ORDER BY run_key"
-            )
-        }
-        found: dict[str, dict[str, dict[str, float]]] = {name: {} for name, _ in runs.values()}
-        queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
-        # Each id string is created once and shared by all runs.
-        named = project.table(
-            "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key) ORDER BY 1"
+    runs = {
+        key: (name, stated)
+        for key, name, stated in project.rows(
+            "SELECT run_key, name, run_key IN (FROM ranked_runs) FROM runs ORDER BY run_key"
         )
-        known, ids = array_of(named["passage_key"]), np.array(named["passage_id"].to_pylist(), object)
-        ranked = project.table(
-            "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS value"
-            " FROM rankings"
-        )
-        run, query, passage, value = (array_of(column) for column in ranked.columns)
-        pair = (run.astype(np.int64) << 32) + query
-        # The rows are mostly sorted already, so numpy's stable sort is faster than the database.
-        order = pair.argsort(kind="stable")
-        starts = np.flatnonzero(np.diff(pair[order], prepend=-1)).tolist()
-        place = known.searchsorted(passage)
-        for start, end in pairwise([*starts, len(order)]):
-            rows = order[start:end]
-            name, stated = runs[int(run[rows[0]])]
-            passages, values = ids[place[rows]].tolist(), value[rows].tolist()
-            scores = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
-            found[name][queries[int(query[rows[0]])]] = scores
-        return found
-
-    return project.cached("rankings", compute, COLLECTION)
+    }
+    found: dict[str, dict[str, dict[str, float]]] = {name: {} for name, _ in runs.values()}
+    queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
+    # Each id string is created once and shared by all runs.
+    named = project.table(
+        "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key) ORDER BY 1"
+    )
+    known, ids = array_of(named["passage_key"]), np.array(named["passage_id"].to_pylist(), object)
+    ranked = project.table(
+        "SELECT run_key, query_key, passage_key, if(run_key IN (FROM ranked_runs), rank, score) AS value FROM rankings"
+    )
+    run, query, passage, value = (array_of(column) for column in ranked.columns)
+    pair = (run.astype(np.int64) << 32) + query
+    # The rows are mostly sorted already, so numpy's stable sort is faster than the database.
+    order = pair.argsort(kind="stable")
+    starts = np.flatnonzero(np.diff(pair[order], prepend=-1)).tolist()
+    place = known.searchsorted(passage)
+    for start, end in pairwise([*starts, len(order)]):
+        rows = order[start:end]
+        name, stated = runs[int(run[rows[0]])]
+        passages, values = ids[place[rows]].tolist(), value[rows].tolist()
+        scores = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
+        found[name][queries[int(query[rows[0]])]] = scores
+    return found
 
 
 def ranked_keys(project: Project, query_key: int) -> list[int]:

@@ -14,10 +14,11 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ..bank import QueryOverview, drafts, overview, proposals, questions
+from ..bank import drafts, overview, proposals, questions
 from ..errors import InputError
+from ..grouping import nested
 from ..jobs import jobs
-from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, nested, overrides, progress
+from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, overrides, progress
 from ..measures import Correlation
 from ..records import (
     PREFIX,
@@ -34,7 +35,7 @@ from ..records import (
     sources,
     visible,
 )
-from ..store import Member, Project, as_act
+from ..store import Member, Project, as_act, cached
 from ..text import how_many
 from ._disagreements.disagreement_queue import count_open
 from ._disagreements.label_agreement import Agreement, Judgments, Labels, agreement, confirmation
@@ -68,11 +69,6 @@ class ToCurate:
     resting: int
 
 
-def at_a_glance(project: Project) -> list[QueryOverview]:
-    """Return the queries with their counts, cached."""
-    return project.cached("queries at a glance", lambda: overview(project))
-
-
 def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate:
     """Return the work to do in the question bank.
 
@@ -80,7 +76,7 @@ def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate
         found: progress of grading; None if nothing is graded yet.
         author: the person whose drafts count; empty for no drafts.
     """
-    queries = at_a_glance(project)
+    queries = overview(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
     ungraded = {} if found is None else found.ungraded_of
     mine = Counter(draft.question.query_id for draft in drafts(project, author).values()) if author else {}
@@ -126,25 +122,22 @@ class Agreeing:
         return sum(self.open_of.values())
 
 
+@cached()
 def agreeing(project: Project, policy: Policy) -> Agreeing | None:
     """Return the agreement of labels with the judgments of the first source; None if either is missing."""
     judged = sources(project)
     if not judged:
         return None
     tuned = for_tuning(project)
-
-    def compute() -> Agreeing | None:
-        sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
-        try:
-            found = agreement(tuned, *sides)
-            open_of, settled = count_open(tuned, *sides)
-        except InputError:
-            # Labels and judgments without a common passage cannot be compared; their own screen says why.
-            return None
-        confirms = str(confirmation(project, *sides) or "")
-        return Agreeing(judged[0], found.merged, confirms, open_of, settled)
-
-    return project.cached(("agreeing", policy), compute)
+    sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
+    try:
+        found = agreement(tuned, *sides)
+        open_of, settled = count_open(tuned, *sides)
+    except InputError:
+        # Labels and judgments without a common passage cannot be compared; their own screen says why.
+        return None
+    confirms = str(confirmation(project, *sides) or "")
+    return Agreeing(judged[0], found.merged, confirms, open_of, settled)
 
 
 @dataclass(frozen=True)
@@ -164,6 +157,7 @@ class Leading:
 
 
 @as_act("see boards")
+@cached()
 def leading(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
     """Return the order of systems by a measure under a policy, and the correlation with the official leaderboard.
 
@@ -175,31 +169,24 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
     """
     if not rankings(project):
         return None
-
-    def compute() -> Leading | None:
-        try:
-            if against is not None:
-                found = compare(project, measure, against, policy=policy)
-                if found.board.systems:
-                    return Leading(found.board, against, found.correlation, found.queries.says_ungraded)
-            board = leaderboard(project, measure, "exam", policy)
-            return Leading(board, None, None, board.says_ungraded)
-        except InputError:
-            # The leaderboard's own screen says why it is missing.
-            return None
-
-    return project.cached(("leading", policy, measure, against), compute)
+    try:
+        if against is not None:
+            found = compare(project, measure, against, policy=policy)
+            if found.board.systems:
+                return Leading(found.board, against, found.correlation, found.queries.says_ungraded)
+        board = leaderboard(project, measure, "exam", policy)
+        return Leading(board, None, None, board.says_ungraded)
+    except InputError:
+        # The leaderboard's own screen says why it is missing.
+        return None
 
 
+@cached()
 def stale_overrides(project: Project) -> list[Override]:
     """Return the overrides of active questions that do not count after a rewording, newest first."""
-
-    def compute() -> list[Override]:
-        found = [one for one in overrides(project) if one.stale]
-        active = {question.question_id for question in questions(project) if question.active} if found else set()
-        return [one for one in found if one.question_id in active]
-
-    return project.cached("stale overrides", compute)
+    found = [one for one in overrides(project) if one.stale]
+    active = {question.question_id for question in questions(project) if question.active} if found else set()
+    return [one for one in found if one.question_id in active]
 
 
 Screen = Literal["question_bank", "passages"]
@@ -298,7 +285,7 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
             one.query_id in done, due_of(due, one.query_id, name), one.query_id in blind,
             *sampled.get(one.query_id, (0, 0)),
         )
-        for one in at_a_glance(project)
+        for one in overview(project)
         if (one.query_id in queries if queries is not None else one.pooled)
     ]  # fmt: skip
     return sorted(listed, key=lambda one: (one.done, one.due or date.max))
@@ -343,7 +330,7 @@ def shares(project: Project, today: date | None = None) -> list[Share]:
         today: the current day; None for the day on this computer.
     """
     now = today or date.today()
-    pooled = {one.query_id: one.pooled for one in at_a_glance(project) if one.pooled}
+    pooled = {one.query_id: one.pooled for one in overview(project) if one.pooled}
     done, judged, due = done_queries(project), _judged(project), dues(project)
     hidden = {
         (name, one.query_id) for one in doubles(project) for name in one.people if project.hides(name, one.adjudicator)
@@ -401,7 +388,7 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
         visible values would give a wrong count.
     """
     if double.passages is None:
-        everybody, pooled = _judged(project), {one.query_id: one.pooled for one in at_a_glance(project)}
+        everybody, pooled = _judged(project), {one.query_id: one.pooled for one in overview(project)}
         found = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
         of = pooled.get(double.query_id, 0)
     else:

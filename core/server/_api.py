@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from .. import __version__
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known, unknown_name
 from ..jobs import current_job
 from ..operations import every_operation, find_operation, renamed
 from ..operations.registry import Operation
@@ -49,10 +49,9 @@ async def steer_job(request: Request, visitor: Visitor) -> Response:
     if found is None or found.over:
         raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
     acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.control.cancel}
-    act = acts.get(request.url.path.rpartition("/")[2])
-    if act is None:
-        raise unknown_name("unknown-job-act", "action", request.url.path.rpartition("/")[2], acts)
-    act()
+    name = request.url.path.rpartition("/")[2]
+    check_known("unknown-job-act", "action", acts, name)
+    acts[name]()
     return await job(request, visitor)
 
 

@@ -52,6 +52,7 @@ from ._project import (
     as_act as as_act,
     as_name as as_name,
     by_query as by_query,
+    cached as cached,
     current_author as current_author,
     log as log,
     put_setting as put_setting,

@@ -17,19 +17,19 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import duckdb
 
 from ..atomic_files import WorkingFolder, put, put_new, sync, writing
 from ..errors import InputError, ProjectError, WorkbenchError
-from ._database import connected, has_log, is_open, log_of, not_closed, unmark
+from ._database import Repeated, connected, has_log, is_open, log_of, not_closed, unmark
 from ._engine import check_kind, first_line, is_held
 from ._opening import missing_steps, open_project
 from ._project import Project, log, put_setting, record, setting
@@ -372,7 +372,7 @@ def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
 
 
 class Keeping:
-    """A thread that makes the backups of a project when they are due, and ends when the project is closed.
+    """The backups of a project, which a thread makes when they are due until the project is closed.
 
     Args:
         project: the open project. The thread has only a weak reference to it.
@@ -385,26 +385,18 @@ class Keeping:
         self.failed = ""
         self._project = weakref.ref(project)
         self._version: int | None = None
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="backups", daemon=True)
-        project.when_closed(self.end)
-        self._thread.start()
+        self._thread = Repeated(self.look, LOOK, "backups")
+        project.when_closed(partial(self._thread.end, LAST))
 
-    def end(self) -> None:
-        """Stop making backups; wait up to `LAST` seconds for a backup that is running."""
-        self._ended.set()
-        if self._thread is not threading.current_thread():
-            self._thread.join(LAST)
-
-    def look(self, now: datetime) -> Backup | None:
+    def look(self, now: datetime | None = None) -> Backup | None:
         """Make a backup if it is due and the project changed since the last backup of this thread.
 
         Return the backup; None without it.
 
         Args:
-            now: local time.
+            now: local time; None means the clock's.
         """
-        project = self._project()
+        now, project = now or datetime.now(), self._project()
         if project is None:
             return None
         try:
@@ -420,10 +412,6 @@ class Keeping:
             return None
         self.failed, self._version = "", version
         return made
-
-    def _run(self) -> None:
-        while not self._ended.wait(LOOK) and self._project() is not None:
-            self.look(datetime.now())
 
 
 _keeping: weakref.WeakKeyDictionary[Project, Keeping] = weakref.WeakKeyDictionary()

@@ -105,66 +105,33 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
     )
 
 
-class Idle:
-    """A thread that calls a method some seconds after the last write, and sleeps otherwise.
-
-    It has a weak reference to the object of the method and ends when the object is deleted.
+class Repeated(threading.Thread):
+    """A thread that calls a method every few seconds, until `end` or until the object of the method is deleted.
 
     Args:
-        checkpoint: a method that writes the log into the file and returns whether it succeeded.
+        method: the thread has only a weak reference to its object.
+        seconds: between two calls.
     """
 
-    def __init__(self, checkpoint: Callable[[], bool]) -> None:
-        self._checkpoint = weakref.WeakMethod(checkpoint, self._gone)
-        self._change = threading.Condition()
-        self._first: float | None = None
-        self._last = 0.0
-        self._ended = False
-        self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
-        self._thread.start()
+    def __init__(self, method: Callable[[], object], seconds: float, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._method = weakref.WeakMethod(method)
+        self._seconds = seconds
+        self._ended = threading.Event()
+        self.start()
 
-    def written(self) -> None:
-        """Note that something was written."""
-        with self._change:
-            self._last = time.monotonic()
-            if self._first is None:
-                self._first = self._last
-                self._change.notify_all()
+    def run(self) -> None:
+        """Call the method until the end."""
+        while not self._ended.wait(self._seconds) and (method := self._method()) is not None:
+            method()
+            # The thread must not keep the object alive while it sleeps.
+            del method
 
-    def end(self) -> None:
-        """Stop calling the method; wait for a call that is running."""
-        self._gone()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
-
-    def _gone(self, _: object = None) -> None:
-        with self._change:
-            self._ended = True
-            self._change.notify_all()
-
-    def _run(self) -> None:
-        while self._due():
-            checkpoint = self._checkpoint()
-            done = checkpoint is None or checkpoint()
-            # The thread must not keep the file open while it sleeps.
-            del checkpoint
-            with self._change:
-                # After a failure, as on a full disk, try again after the next change or much later.
-                now = time.monotonic()
-                self._first, self._last = (None, now) if done else (now, now + LONGEST)
-
-    def _due(self) -> bool:
-        """Wait until the log should be written into the file; return False at the end."""
-        with self._change:
-            while not self._ended:
-                if self._first is None:
-                    self._change.wait()
-                    continue
-                left = min(self._last + IDLE, self._first + LONGEST) - time.monotonic()
-                if left <= 0:
-                    return True
-                self._change.wait(left)
-            return False
+    def end(self, patience: float | None = None) -> None:
+        """Stop calling the method; wait for a call that is running, at most `patience` seconds."""
+        self._ended.set()
+        if self is not threading.current_thread():
+            self.join(patience)
 
 
 Connection = duckdb.DuckDBPyConnection
@@ -223,7 +190,9 @@ class Database:
         self.writing = threading.RLock()
         self._marked = False
         self.closed = False
-        self._idle: Idle | None = None
+        self._idle: Repeated | None = None
+        # The times of the first and the last change since the log was written into the file.
+        self._unsaved: tuple[float, float] | None = None
         self.endings: list[Callable[[], None]] = []
         """Called before the file is closed."""
         _open.add(self)
@@ -249,8 +218,8 @@ class Database:
         """Note that tables of the file may have changed."""
         # A new dictionary, because other threads may be reading the old one.
         _versions[self._file] = _versions.get(self._file, {}) | dict.fromkeys(tables, next(_ticks))
-        if self._idle is not None:
-            self._idle.written()
+        now = time.monotonic()
+        self._unsaved = (self._unsaved or (now, now))[0], now
 
     def before_change(self, cursor: Connection) -> None:
         """Mark the file as not closed before its first change; the caller must hold `writing`.
@@ -272,7 +241,17 @@ class Database:
     def checkpoint_when_idle(self) -> None:
         """Write the log into the file from now on, each time after a few seconds without a change."""
         if self._idle is None and not self.read_only:
-            self._idle = Idle(self.checkpoint)
+            self._idle = Repeated(self._checkpoint_if_idle, min(IDLE, LONGEST) / 4, "checkpoints")
+
+    def _checkpoint_if_idle(self) -> None:
+        unsaved, now = self._unsaved, time.monotonic()
+        if unsaved is None or now < min(unsaved[1] + IDLE, unsaved[0] + LONGEST):
+            return
+        if not self.checkpoint():
+            # After a failure, as on a full disk, try again after the next change or much later.
+            self._unsaved = now, now + LONGEST
+        elif self._unsaved is unsaved:
+            self._unsaved = None
 
     def checkpoint(self) -> bool:
         """Write the log into the file; return whether that succeeded.

@@ -306,6 +306,26 @@ def as_act(
     return doing
 
 
+def cached(
+    reads: frozenset[str] = SCORES,
+) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
+    """Decorate a function of a project: `Project.cached` keeps its results by its arguments.
+
+    An argument that has a `key`, such as an audit, stands for its key. The others must be hashable.
+    """
+
+    def caching(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+        @wraps(work)
+        def result(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
+            given = (getattr(value, "key", value) for value in (*more, *named.values()))
+            key = (work.__module__, work.__qualname__, *named, *given)
+            return project.cached(key, lambda: work(project, *more, **named), reads)
+
+        return result
+
+    return caching
+
+
 def _question(sql: str, parameters: Parameters) -> Hashable | None:
     """Return the cache key of a query; None if it may write or has a long list as a parameter."""
     if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..bank import graders
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..labels import Comparison, Leaderboard, Policy, QueryChoice, compare_boards, leaderboard
 from ..measures import COVER, Choosing, Table, Ties, choosing, parse_measure
 from ..records import boards, official_sources, sources
@@ -285,8 +285,7 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
                 f"The imported leaderboard {board.source} has no scores per query.",
                 "Choose a leaderboard from grades or judgments.",
             )
-        if run not in board.per_query:
-            raise unknown_name("unknown-system", "system", run, board.per_query)
+        check_known("unknown-system", "system", board.per_query, run)
     queries = {query for board in (x, y) for query in board.query_ids}
     texts = dict(project.rows("SELECT query_id, text FROM queries ORDER BY query_key"))
     points = []

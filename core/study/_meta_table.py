@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from ..bank import find_grader, graders, without_answered_by_topic
 from ..errors import InputError
+from ..grouping import grouped
 from ..labels import (
     DEFAULT_MEASURE,
     DEFAULT_POLICY,
@@ -272,12 +273,12 @@ class MetaTable:
 
     def reasons(self) -> dict[str, list[str]]:
         """Return the undefined cells, as `row: column`, by the reason why they are undefined."""
-        found: dict[str, list[str]] = {}
-        for row in self.rows:
-            for column, cell in zip(self.columns, row.cells, strict=True):
-                if cell.correlation.undefined:
-                    found.setdefault(cell.correlation.undefined, []).append(f"{full_name(row)}: {column.title}")
-        return found
+        return grouped(
+            (cell.correlation.undefined, f"{full_name(row)}: {column.title}")
+            for row in self.rows
+            for column, cell in zip(self.columns, row.cells, strict=True)
+            if cell.correlation.undefined
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the table as plain values, as `--json` prints it."""

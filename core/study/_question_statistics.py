@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ..labels import (
 from ..measures import Array, Flags, trec_order
 from ..measures.item_response import FEWEST, analyse, fit_graded, graded_information, information, item_rest
 from ..records import judgments, rankings, readable_texts
-from ..store import Project
+from ..store import Project, cached
 from ..text import how_many
 from ..types import Question
 
@@ -253,6 +253,7 @@ def _share(flags: Flags) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
+@cached()
 def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[Verdict, int]:
     """Return the number of questions in the bank by verdict, in the order of `MEANINGS`.
 
@@ -260,16 +261,12 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
         InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
-
-    def compute() -> dict[Verdict, int]:
-        counts = Counter[Verdict | None]()
-        for query in overview(project):
-            questions = bank_questions(project, base.version, query.query_id)
-            diagnosed = diagnose(project, policy, query.query_id, questions, source).questions.values()
-            counts.update(diagnosis.verdict for diagnosis in diagnosed)
-        return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
-
-    return project.cached(("bank summary", *base.rated, base.version, policy, source), compute)
+    counts = Counter[Verdict | None]()
+    for query in overview(project):
+        questions = bank_questions(project, base.version, query.query_id)
+        diagnosed = diagnose(project, policy, query.query_id, questions, source).questions.values()
+        counts.update(diagnosis.verdict for diagnosis in diagnosed)
+    return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
 
 
 Examinees = Literal["systems", "passages"]
@@ -327,10 +324,6 @@ class BankWorth:
     top: int
     questions: list[QuestionWorth]
     remarks: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the statistics as plain values, for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

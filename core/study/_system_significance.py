@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import InputError, unknown_name
+from ..errors import InputError, check_known
 from ..labels import RANKED, Comparison, Leaderboard, Policy, basis, first_answers, graded_share
 from ..measures import (
     ALPHA,
@@ -25,7 +25,7 @@ from ..measures import (
     tied,
 )
 from ..records import sealed_questions
-from ..store import Project, as_act
+from ..store import Project, as_act, cached
 
 Test = Literal["t", "randomisation"]
 Correction = Literal["holm", "none"]
@@ -99,8 +99,7 @@ def compare_systems(
         InputError: the run, test or correction is unknown, or permutations are below 1.
     """
     runs = [system.run for system in board.systems]
-    if against is not None and against not in runs:
-        raise unknown_name("unknown-system", "system", against, runs)
+    check_known("unknown-system", "system", runs, against)
     baseline = against if against is not None else next(iter(runs), "")
     return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
 
@@ -143,10 +142,8 @@ def _compare(
     permutations: int,
     seed: int,
 ) -> list[Difference]:
-    if test not in TESTS:
-        raise unknown_name("unknown-test", "test", test, TESTS)
-    if correction not in CORRECTIONS:
-        raise unknown_name("unknown-correction", "correction", correction, CORRECTIONS)
+    check_known("unknown-test", "test", TESTS, test)
+    check_known("unknown-correction", "correction", CORRECTIONS, correction)
     if permutations < 1:
         raise InputError(
             "samples-out-of-range", f"Number of permutations {permutations} is out of range.", "Use 1 or more."
@@ -375,6 +372,7 @@ class SealedCoverage:
         return {**asdict(self), "flagged": [one.run for one in self.systems if one.flagged]}
 
 
+@cached()
 def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     """Compare each system's coverage of public and sealed questions with the median system; see `sealed_test`.
 
@@ -383,12 +381,6 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     Raises:
         InputError: questions are sealed, but fewer than 3 systems or 2 queries can be compared.
     """
-    base = basis(project, policy)
-    key = ("sealed coverage", base.key, policy.cutoff, base.min_rating)
-    return project.cached(key, lambda: _sealed_coverage(project, policy))
-
-
-def _sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     base, sealed = basis(project, policy), sealed_questions(project)
     if not sealed:
         return SealedCoverage(0, [])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from ..bank import check_version, find_grader, graders
 from ..errors import InputError
 from ..grading import missing_pairs
-from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, nested
+from ..grouping import nested
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures import mean_and_standard_error
 from ..records import check_runs, judgments, pool_depth, rankings, sources
-from ..store import Project, as_act
+from ..store import Project, as_act, cached
 
 LISTED = 100
 """Maximum number of listed passages to grade next. Counts include all passages."""
@@ -88,10 +88,6 @@ class Unjudged:
     shares: list[JudgedShare]
     to_grade: list[ToGrade]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, as `--json` prints it."""
-        return asdict(self)
-
 
 def unjudged(
     project: Project,
@@ -130,18 +126,15 @@ def unjudged(
 
 
 @as_act("see boards")
+@cached()
 def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
     """Return the share of each run's top k with a label under the policy, by run.
 
     Raises:
         InputError: the grader or version is unknown.
     """
-
-    def compute() -> dict[str, float | None]:
-        shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
-        return {share.run: share.judged for share in shares}
-
-    return project.cached(("labelled", policy, top_k), compute)
+    shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
+    return {share.run: share.judged for share in shares}
 
 
 def judged_shares(
@@ -163,13 +156,13 @@ def judged_shares(
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": list(runs)},
     )
-    tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs} | nested(rows)
+    tops: dict[str, dict[str, list[str]]] = nested(rows)
     found = []
     for run in runs:
         for source, values in known.items():
             counts = [
                 (sum(values.get(query, {}).get(passage, -1) >= 0 for passage in passages), len(passages))
-                for query, passages in tops[run].items()
+                for query, passages in tops.get(run, {}).items()
             ]
             share, _ = mean_and_standard_error(part / whole for part, whole in counts)
             top = sum(whole for _, whole in counts)

@@ -6,7 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -155,7 +155,7 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     assert [(one.low, one.high, one.p, one.adjusted) for one in board.differences] == [(None,) * 4]
     assert difference(board, "unseen", "good").value == -difference(board, "good", "unseen").value
     assert mentions(board.says, "unseen") and not mentions(board.says, "good")
-    shown = json.loads(json.dumps(board.as_dict(), allow_nan=False))
+    shown = json.loads(json.dumps(asdict(board), allow_nan=False))
     assert {one["run"]: one["low"] for one in shown["systems"]}["unseen"] is None
     assert mentions(methods(project, audit), "unseen")
 

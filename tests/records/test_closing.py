@@ -178,10 +178,11 @@ def test_a_project_that_nobody_holds_any_more_is_let_go(project: Project) -> Non
     again = open_project(project.path)
     again.checkpoint_when_idle()
     reword(again, "New?")
-    database, thread = weakref.ref(again._database), again._database._idle._thread  # type: ignore[union-attr]
+    database, thread = weakref.ref(again._database), again._database._idle
     del again
     gc.collect()
     assert database() is None
+    assert thread is not None
     thread.join(60)
     assert not thread.is_alive()
 
@@ -206,6 +207,7 @@ def test_a_checkpoint_waits_for_nobody_and_holds_up_nobody(project: Project) -> 
     assert writing.wait(60)
     assert project.checkpoint() is False
     go_on.set()
+    assert thread is not None
     thread.join(60)
     assert project.value("SELECT value FROM settings WHERE name = 'a'") == "1"
     assert project.checkpoint() is True

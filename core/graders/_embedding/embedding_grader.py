@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
+from ...grouping import grouped
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import Asked, Grade, GraderSpec
 from .._grader_interface import Control, Kept, Outcome, Pair, VectorStore
@@ -239,14 +240,11 @@ class EmbeddingGrader:
         Raises:
             GradingError: the model is not installed or its weights are not the expected ones.
         """
-        wanted: dict[int, list[int]] = {}
-        for question, passage in pairs:
-            wanted.setdefault(passage, []).append(question)
+        wanted = grouped((passage, question) for question, passage in pairs)
         order = list(wanted)
         asked = {key: question.text for key, question in questions.items()}
         for start in range(0, len(order), BLOCK):
-            control.wait_while_paused()
-            if control.stopping:
+            if not control.may_continue():
                 return
             block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
             outcomes = self._grade_block(asked, passages, block, control.vectors)

@@ -437,10 +437,10 @@ def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float]
     if says(_TOO_LONG) or (says(_LENGTHS) and _tells_length(words, tokens)):
         return "too long"
     parts = {None, *sent, *(message["role"] for message in messages)}
-    for against, part, signs in _OBJECTIONS:
-        if part in parts and says(signs):
-            return against
-    return "filtered" if says(_FILTERED) and not says(_ACCOUNT) else None
+    return next(
+        (against for against, part, signs in _OBJECTIONS if part in parts and says(signs)),
+        "filtered" if says(_FILTERED) and not says(_ACCOUNT) else None,
+    )
 
 
 def asks_too_much(error: object) -> bool:

@@ -235,10 +235,9 @@ def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> 
 
 def pad_token(loaded: Loaded) -> int:
     """Return the padding token: the tokenizer's, or any other, because the mask hides it."""
-    for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id):
-        if token is not None:
-            return int(token)
-    return 0
+    return next(
+        (int(token) for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id) if token is not None), 0
+    )
 
 
 def write(

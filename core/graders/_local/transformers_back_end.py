@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
+from ...grouping import grouped
 from .._access import OfferedEndpoint, acting, current
 from .._grader_interface import Control, Outcome, Pair
 from .._prompts.prompt import PASSAGE
@@ -212,10 +213,11 @@ class TransformersBackEnd(LocalBackEnd):
         if unfit:
             yield unfit
         # Calls with the same form, options, scale and length are answered together.
-        kinds: dict[tuple[str, tuple[str, ...], int, int], list[int]] = {}
-        for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
-            if not each.error:
-                kinds.setdefault((call.form, call.options, call.prompt.top, call.max_tokens), []).append(index)
+        kinds = grouped(
+            ((call.form, call.options, call.prompt.top, call.max_tokens), index)
+            for index, (call, each) in enumerate(zip(calls, prepared, strict=True))
+            if not each.error
+        )
         for (form, *_), indexes in kinds.items():
             some = [calls[i] for i in indexes]
             ready = [prepared[i] for i in indexes]
@@ -294,7 +296,7 @@ class TransformersBackEnd(LocalBackEnd):
             if finished:
                 yield [told(row, one) for row, one in finished]
         for batch in self._runner.plan([tokens[row] for row in again], self._budget):
-            control.wait_while_paused()
+            control.may_continue()
             rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
             if control.cancelled:
                 # These answers have their first tokens already, which must be counted.
@@ -330,8 +332,7 @@ class TransformersBackEnd(LocalBackEnd):
             answer: maximum number of tokens of the answer to a row.
         """
         for batch in batches:
-            control.wait_while_paused()
-            if control.stopping:
+            if not control.may_continue():
                 return
             groups = [
                 Group(tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)), group.shared)
@@ -494,8 +495,7 @@ class ExtractiveBackEnd(LocalBackEnd):
         # Windows of similar length form batches. Small blocks of calls let answers arrive early.
         block = max(1, budget // 128)
         for start in range(0, len(calls), block):
-            control.wait_while_paused()
-            if control.stopping:
+            if not control.may_continue():
                 return
             done: list[tuple[int, Completion]] = []
             windows: dict[int, list[_Window]] = {}

@@ -158,8 +158,7 @@ def drive_in_windows(
     waiting = iter(work)
     pending: list[tuple[Pair, Steps, Call]] = []
     while True:
-        control.wait_while_paused()
-        if control.stopping:
+        if not control.may_continue():
             return
         done: list[Outcome] = []
         while len(pending) < window and (new := next(waiting, None)) is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...grouping import grouped
 from ...text import stem, without_citations
 from .._intents import SIMILARITIES
 from .._means_and_tests import harmonic
@@ -150,9 +151,7 @@ def meteor(answer: str, reference: str) -> float:
     ours, theirs = _lettered(answer).split(), _lettered(reference).split()
     pairs: dict[int, int] = {}
     for form in (str, stem):
-        free: dict[str, list[int]] = {}
-        for at in sorted(set(range(len(theirs))) - set(pairs.values())):
-            free.setdefault(form(theirs[at]), []).append(at)
+        free = grouped((form(theirs[at]), at) for at in sorted(set(range(len(theirs))) - set(pairs.values())))
         for at, word in enumerate(ours):
             if at not in pairs and (places := free.get(form(word))):
                 # Prefer the position that continues the chunk, if it is free.

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError
+from ...grouping import grouped
 from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indices
 
 Model = Literal["3pl", "2pl", "1pl"]
@@ -137,10 +138,7 @@ def information_by_category(
     Returns:
         (curves, largest category first; number of items of each category without a curve, by category).
     """
-    members: dict[str, list[int]] = {}
-    for i, names in enumerate(categories):
-        for name in dict.fromkeys(names):
-            members.setdefault(name, []).append(i)
+    members = grouped((name, i) for i, names in enumerate(categories) for name in dict.fromkeys(names))
     by_size = sorted(members.items(), key=lambda member: (-len(member[1]), member[0]))
     told = information(GRID, items)
     curves = [Curve(name, len(of), told[:, np.array(of)].mean(axis=1)) for name, of in by_size if len(of) >= fewest]

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...bank import asked_questions, asking, query_as_question, questions as bank_questions
+from ...grouping import grouped
 from ...labels import (
     MISSING,
     Basis,
@@ -189,7 +190,12 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
         InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
-    delta = _delta(project, base, query_id, *_asked(project, base, query_id, {}, _by_query(after)))
+    delta = _delta(
+        project,
+        base,
+        query_id,
+        *_asked(project, base, query_id, {}, grouped((question.query_id, question) for question in after)),
+    )
     row = delta.ratings.passage_ids.index(passage_id)
     was, now = (
         ratings_of_passage(base, delta.ratings, list(asked.values()), row) for asked in (delta.before, delta.after)
@@ -203,15 +209,11 @@ def version_edits(project: Project, before: int, after: int) -> dict[str, list[Q
     Raises:
         InputError: a version is unknown.
     """
-    old, new = (_by_query(bank_questions(project, version)) for version in (before, after))
+    old, new = (
+        grouped((question.query_id, question) for question in bank_questions(project, version))
+        for version in (before, after)
+    )
     return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
-
-
-def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
-    found: dict[str, list[Question]] = {}
-    for question in questions:
-        found.setdefault(question.query_id, []).append(question)
-    return found
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...bank import asked_questions, asking, asks, bank_for, readable
 from ...errors import InputError
+from ...grouping import grouped
 from ...labels import (
     MISSING,
     Basis,
@@ -283,10 +284,7 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
         else []
     )
     # Oldest first, so that the newest is last and counts.
-    given: dict[tuple[int, int], list[Override]] = {}
-    for one in reversed(found):
-        if one.key in texts:
-            given.setdefault(tuple(texts[one.key]), []).append(one)
+    given = grouped((tuple(texts[one.key]), one) for one in reversed(found) if one.key in texts)
 
     def label(pairs: Sequence[_Pair], out: Override | None) -> int | None:
         ratings = []

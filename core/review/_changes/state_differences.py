@@ -23,6 +23,7 @@ from ...bank import (
     questions_by_query,
 )
 from ...errors import InputError
+from ...grouping import nested
 from ...labels import (
     MISSING,
     Basis,
@@ -43,7 +44,7 @@ from ...labels import (
     scored,
 )
 from ...measures import Flags, parse_measure
-from ...store import Project, cache
+from ...store import Project, cache, cached
 from ...tables import csv_text
 from ...types import Question
 from .rescoring import (
@@ -181,10 +182,10 @@ def responsible_questions(
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return, by (query id, passage id), the ids of questions with an override that counts in any of the states."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for base in bases:
-        if not base.overridden:
-            continue
+    found = nested(
+        ((query_id, passage_id), question_id, None)
+        for base in bases
+        if base.overridden
         for query_id, passage_id, question_id in project.rows(
             f"SELECT query_id, passage_id, question_id FROM {overriding(base)} o"
             f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
@@ -192,8 +193,8 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
             " JOIN queries ON queries.query_key = p.query_key JOIN passages USING (passage_key)"
             " JOIN questions USING (question_key) ORDER BY question_key",
             base.parameters,
-        ):
-            found.setdefault((query_id, passage_id), {})[question_id] = None
+        )
+    )
     return {pair: tuple(keys) for pair, keys in found.items()}
 
 
@@ -330,6 +331,7 @@ class StateChanges:
         return {cause: found[cause] for cause in CAUSES if found[cause]}
 
 
+@cached()
 def state_changes(
     project: Project,
     before: Policy,
@@ -348,16 +350,6 @@ def state_changes(
     Raises:
         InputError: a grader, a version, the measure or the official leaderboard is unknown.
     """
-    return project.cached(
-        ("state changes", before, after, measure, against, queries),
-        lambda: _compare(project, before, after, measure, against, queries),
-    )
-
-
-def _compare(
-    project: Project, before: Policy, after: Policy, measure: str, against: str | None, queries: QueryChoice
-) -> StateChanges:
-    # An unknown version is an error even if nothing has been graded.
     for policy in (before, after):
         check_version(project, policy.bank_version)
     old, new = (_resolved(project, policy) for policy in (before, after))

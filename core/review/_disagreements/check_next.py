@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...errors import InputError
+from ...grouping import grouped
 from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, score_runs
 from ...measures import (
     Array,
@@ -209,9 +210,7 @@ def _tried(
     weight = _exposure(project, pairs.iloc[rows]) * change
     kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
     first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]
-    by_query: dict[str, list[int]] = {}
-    for at in first:
-        by_query.setdefault(str(pairs["query_id"].iat[rows[at]]), []).append(int(at))
+    by_query = grouped((str(pairs["query_id"].iat[rows[at]]), int(at)) for at in first)
     scorer = _Scorer(project, board, qrels, grid.giving.threshold)
     checks = []
     for query_id, places in by_query.items():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...bank import latest_version
-from ...errors import InputError, unknown_name
+from ...errors import InputError, check_known
 from ...labels import Basis, Policy, basis, graded_pairs, labels
 from ...measures import (
     Coefficient,
@@ -24,7 +22,7 @@ from ...measures import (
 )
 from ...records import PREFIX, SCALE, blind_judgments, find_source, for_confirming, hold_out, sources, visible
 from ...store import Project
-from ...tables import LATEX
+from ...tables import LATEX, csv_text
 from ...text import how_many
 from ...types import RATINGS
 
@@ -257,8 +255,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
 
 def _person(project: Project, side: Person, version: int) -> _Resolved:
     known = people(project)
-    if side.author not in known:
-        raise unknown_name("person-without-ratings", "author of overrides", side.author, known)
+    check_known("person-without-ratings", "author of overrides", known, side.author)
 
     def values() -> Values:
         # A rating of an older wording does not apply to the current question.
@@ -411,13 +408,10 @@ def table_csv(found: Agreement, merged: bool = False) -> str:
         merged: whether to use `Agreement.merged`.
     """
     found = found.merged if merged else found
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    table = found.table
-    writer.writerow([found.left.noun, *table.column_names, "total", "kappa"])
-    for name, counts, total, kappa in _rows(found):
-        writer.writerow([name, *counts, total, "" if kappa.value is None else repr(kappa.value)])
-    return out.getvalue()
+    return csv_text(
+        [found.left.noun, *found.table.column_names, "total", "kappa"],
+        [(name, *counts, total, kappa.value) for name, counts, total, kappa in _rows(found)],
+    )
 
 
 def _rows(found: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:

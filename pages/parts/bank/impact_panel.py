@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
+from exam_workbench.grouping import grouped
 from exam_workbench.records import SCALE, judgments, passage_texts
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
@@ -204,10 +205,8 @@ def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
 def _flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
     """Draw the labels that flip, or may flip: those of the open query, then those of the others, folded by query."""
     seen_labels.show(shown.project, [(change.query_id, change.passage_id) for change in flips])
-    by_query: dict[str, list[review.LabelChange]] = {}
     order = sorted(flips, key=lambda one: (one.query_id != shown.query_id, -abs((one.after or 0) - (one.before or 0))))
-    for change in order:
-        by_query.setdefault(change.query_id, []).append(change)
+    by_query = grouped((change.query_id, change) for change in order)
     first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
     texts = passage_texts(shown.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):

@@ -6,6 +6,7 @@ from string import ascii_uppercase
 import streamlit as st
 
 from exam_workbench import bank, exams
+from exam_workbench.grouping import grouped
 from exam_workbench.store import Project
 from pages.parts.shared import html, ui
 
@@ -113,9 +114,7 @@ def opened(project: Project, proposed: bool = False) -> tuple[str, list[exams.It
     Args:
         proposed: whether exams with only proposed items can be chosen too; they have no items.
     """
-    found: dict[str, list[exams.Item]] = {}
-    for item in exams.exam_items(project):
-        found.setdefault(item.query_id, []).append(item)
+    found = grouped((item.query_id, item) for item in exams.exam_items(project))
     for item in exams.proposed_items(project) if proposed else ():
         found.setdefault(item.query_id, [])
     if not found:

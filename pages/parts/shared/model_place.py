@@ -64,10 +64,14 @@ def choose_endpoint(
 def _known(stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]) -> str | None:
     """Return the name of the offered endpoint that matches stored settings."""
     address, variable = stored.get("base_url"), stored.get("key_variable")
-    for name, one in offered.items():
-        if address and graders.same_address(one.base_url, address) and variable in (None, one.key_variable):
-            return name
-    return None
+    return next(
+        (
+            name
+            for name, one in offered.items()
+            if address and graders.same_address(one.base_url, address) and variable in (None, one.key_variable)
+        ),
+        None,
+    )
 
 
 def _limits(one: graders.OfferedEndpoint) -> str:
