@@ -69,14 +69,14 @@ def table(held: Collection, title: str, chosen: Sequence[Way], budgets: Sequence
 
     def once(way: Way, budget: int, seed: int) -> Sequence[float]:
         corrected = simulate(held, way, budget, seed).until(way.batches)
-        told, pairs = audits.estimates(w, corrected), audits.compare(w, corrected)
+        told, pairs = audits.estimate_sums(w, corrected), audits.compare_all_systems(w, corrected)
         return (
             np.median(told.width),
             covered(told, truth),
             np.median(pairs.difference.width),
             covered(pairs.difference, apart),
             kendalltau(told.value, truth)[0],
-            kendalltau(audits.composite(machine, told.value, told.error), truth)[0],
+            kendalltau(audits.composite_scores(machine, told.value, told.error), truth)[0],
             corrected.judged,
             ((pairs.adjusted <= 0.05) & (np.sign(pairs.difference.value) != np.sign(apart))).any(),
         )
@@ -107,7 +107,7 @@ def adversarial(held: Collection, budget: int, repeats: int) -> None:
 
     def once(turned: Collection, way: Way, seed: int) -> Sequence[float]:
         corrected = simulate(turned, way, budget, seed).until(1)
-        told = audits.estimates(w, corrected)
+        told = audits.estimate_sums(w, corrected)
         bias = audits.machine_bias(w, turned.machine, corrected)
         group = audits.group_bias(w, turned.machine, corrected, favoured)
         return (
@@ -124,7 +124,7 @@ def adversarial(held: Collection, budget: int, repeats: int) -> None:
         ("favours a third of the systems", np.where(theirs, highest, held.label)),
     ):
         turned = replace(held, label=label, columns={"label": label, "label squared": label**2})
-        way = Way(name, audits.importance(w), turned.pool)
+        way = Way(name, audits.passage_importance(w), turned.pool)
         median, mean = simulated(repeats, partial(once, turned, way))
         say(
             f"{name}, {budget} judgments",
@@ -138,19 +138,19 @@ def adversarial(held: Collection, budget: int, repeats: int) -> None:
 def looking(held: Collection, each: int, repeats: int) -> None:
     """Print how often a statement is false if an assessor looks after every batch and stops at the first statement."""
     w, apart = held.weights.w, held.apart
-    way = Way("", audits.importance(w), held.pool, learn=True, batches=LOOKS)
+    way = Way("", audits.passage_importance(w), held.pool, learn=True, batches=LOOKS)
     false, shifted, naive = np.zeros((3, repeats, len(apart)), bool)
     stops = np.full((repeats, len(apart)), np.nan)
     for seed in range(repeats):
         found = simulate(held, way, LOOKS * each, seed)
         for look in range(1, LOOKS + 1):
             level = audits.level_at(0.05, LOOKS, look)
-            told = audits.compare(w, found.until(look), confidence=1 - level)
+            told = audits.compare_all_systems(w, found.until(look), confidence=1 - level)
             claims = np.isnan(stops[seed]) & (told.p <= level)
             false[seed] |= claims & (np.sign(told.difference.value) != np.sign(apart))
             stops[seed, claims] = look * each
             shifted[seed] |= missed(told.difference, apart)
-            naive[seed] |= missed(audits.compare(w, found.until(look)).difference, apart)
+            naive[seed] |= missed(audits.compare_all_systems(w, found.until(look)).difference, apart)
     say(
         f"looking after each of {LOOKS} batches of {each}: A is better than B",
         f"made for {np.isfinite(stops).mean():.0%} of pairs, after {np.nanmedian(stops):.0f} judgments in the median",
@@ -172,12 +172,12 @@ def which_is_best(held: Collection, budget: int, repeats: int) -> None:
 
     def once(way: Way, seed: int) -> Sequence[float]:
         corrected = simulate(held, way, budget, seed).until(way.batches)
-        left = audits.best(w, corrected, 0.05).systems
-        return len(left), winner not in left, np.median(audits.estimates(apart, corrected).width)
+        left = audits.decide_best(w, corrected, 0.05).systems
+        return len(left), winner not in left, np.median(audits.estimate_sums(apart, corrected).width)
 
-    for_differences = audits.importance(w, "differences")
+    for_differences = audits.passage_importance(w, "differences")
     for way in (
-        Way("one batch", audits.importance(w), held.pool),
+        Way("one batch", audits.passage_importance(w), held.pool),
         Way("one batch for differences", for_differences, held.pool),
         Way("4 batches that follow the contenders", for_differences, held.pool, batches=4, contenders=True),
     ):
@@ -195,7 +195,7 @@ def correlations(held: Collection, budgets: Sequence[int], repeats: int) -> None
     w = held.weights.w
     machine = w @ held.machine
     true = np.corrcoef(machine, held.truth)[0, 1]
-    way = Way("", audits.importance(w), held.pool)
+    way = Way("", audits.passage_importance(w), held.pool)
 
     def once(budget: int, seed: int) -> Sequence[float]:
         found = simulate(held, way, budget, seed).until(1)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.measures import audit as audits
-from exam_workbench.measures.audit import Batch, Corrected, Estimates, Pool, Weights, importance, pool_of
+from exam_workbench.measures.audit import Batch, Corrected, Estimates, Pool, Weights, passage_importance, pool_of
 
 Array = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class Collection:
 
     @property
     def apart(self) -> Array:
-        """The difference of the scores for each pair of systems, as `compare` orders them."""
+        """The difference of the scores for each pair of systems, as `compare_all_systems` orders them."""
         first, second = np.triu_indices(len(self.truth), 1)
         return self.truth[first] - self.truth[second]
 
@@ -99,7 +99,7 @@ class Drawn:
 
     def until(self, t: int) -> Corrected:
         """Return the corrected gains after the first t batches."""
-        return audits.correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
+        return audits.correct_gains(self.batches[:t], self.planned, self.gains, self.predicted[:t])
 
 
 def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
@@ -212,7 +212,7 @@ def _read(folder: Path, condensed: bool = False) -> tuple[dict[Item, int], dict[
 def ways(held: Collection) -> list[Way]:
     """Return the ways to audit that the table compares."""
     weights, n = held.weights, len(held.gains)
-    size = importance(weights.w)
+    size = passage_importance(weights.w)
     alike = np.ones(n)
     full = held.pool
     # Plain prediction-powered inference: the machine's features alone, without queries and rankings.
@@ -244,8 +244,8 @@ def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
     gains = np.full(n, np.nan)
     batches: list[Batch] = []
     for t in range(way.batches):
-        chance = audits.chances(size, each, floor, ~known)
-        drawn = audits.draw(chance, seed, t + 1, held.weights.items)
+        chance = audits.inclusion_chances(size, each, floor, ~known)
+        drawn = audits.draw_sample(chance, seed, t + 1, held.weights.items)
         batches.append(Batch(chance, drawn, drawn, known))
         known = known | drawn
         gains[drawn] = held.gains[drawn]
@@ -253,9 +253,9 @@ def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
             predicted = audits.predict_batches(way.pool, batches, planned, gains)
             size = way.size
             if way.contenders:
-                corrected = audits.correct(batches, planned, gains, predicted)
-                left = audits.best(held.weights.w, corrected, 0.05).systems
-                size = importance(held.weights.w[list(left)], "differences") if len(left) > 1 else size
+                corrected = audits.correct_gains(batches, planned, gains, predicted)
+                left = audits.decide_best(held.weights.w, corrected, 0.05).systems
+                size = passage_importance(held.weights.w[list(left)], "differences") if len(left) > 1 else size
             size = size * audits.expected_spread(way.pool, batches, planned, gains, predicted)
     return Drawn(batches, planned, audits.predict_batches(way.pool, batches, planned, gains), gains)
 

@@ -12,7 +12,7 @@ from time import perf_counter, sleep
 from typing import Any
 
 from bench.figures import Figure, timed
-from exam_workbench.graders import Control, Pair, ReadingGrader, fill, make_grader
+from exam_workbench.graders import Control, Pair, ReadingGrader, fill_prompt, make_grader
 from exam_workbench.graders._reading.parsing import parse_rating
 from exam_workbench.types import Asked, Grade
 from tests.made.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
@@ -110,7 +110,7 @@ def _loop(
     for question, asked in questions.items():
         for passage, text in passages.items():
             call = next(grader.steps(asked, text))
-            inputs = tokenizer(fill(call.prompt, call.values).joined(), return_tensors="pt")
+            inputs = tokenizer(fill_prompt(call.prompt, call.values).joined(), return_tensors="pt")
             output = model.generate(**inputs, max_new_tokens=call.max_tokens, do_sample=False)[0]
             written = output if is_t5 else output[inputs["input_ids"].shape[1] :]
             ratings[question, passage] = parse_rating(tokenizer.decode(written, skip_special_tokens=True)).rating

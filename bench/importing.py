@@ -15,7 +15,7 @@ from bench.figures import Figure, in_child, peak_megabytes, timed
 from bench.large import large_file, large_size
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
-from exam_workbench.store import create, open_project
+from exam_workbench.store import create_project, open_project
 
 
 def importing(tiny: bool) -> Iterator[Figure]:
@@ -57,7 +57,7 @@ def importing(tiny: bool) -> Iterator[Figure]:
 
 def _import(file: Path) -> tuple[float, int, float]:
     """Return processor seconds, grades, and the growth of the peak memory in MB."""
-    project = create(file.with_name("imported.duckdb"))
+    project = create_project(file.with_name("imported.duckdb"))
     before = peak_megabytes()
     seconds, _ = timed(process_time, import_files, project, "graded", [Source.of(file)], "bench")
     peak = peak_megabytes() - before

@@ -40,10 +40,19 @@ from exam_workbench.formats import Source
 from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
 from exam_workbench.jobs import Progress
-from exam_workbench.labels import Policy, override
+from exam_workbench.labels import Policy, add_override
 from exam_workbench.operations.export import Asked as ToExport
 from exam_workbench.records import close_interrupted, judging
-from exam_workbench.store import Project, backup, create, migrations, open_project, restore, set_aside, verify
+from exam_workbench.store import (
+    Project,
+    back_up_project,
+    create_project,
+    list_earlier_copies,
+    migrations,
+    open_project,
+    restore_backup,
+    verify_backup,
+)
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
@@ -77,13 +86,13 @@ class Quick:
 def begin(folder: Path) -> None:
     """Make the project of the drill, a closed copy of it, and an older project for the upgrades."""
     with patch.object(migrations, "MIGRATIONS", migrations.MIGRATIONS[:OLD]):
-        old = create(folder / "old.duckdb")
+        old = create_project(folder / "old.duckdb")
         with old.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO queries SELECT nextval('keys'), 'q' || i, 'old ' || i, NULL, NULL FROM range(1, 400) t(i)"
             )
         old.close()
-    project = create(folder / "drill.duckdb")
+    project = create_project(folder / "drill.duckdb")
     pairs = [(q, p) for q in range(QUERIES) for p in range(1, PASSAGES)]
     files = {
         "queries": "".join(json.dumps({"query_id": f"q{q}", "text": f"query {q}"}) + "\n" for q in range(QUERIES)),
@@ -96,7 +105,7 @@ def begin(folder: Path) -> None:
     asked = [
         Question(f"q{q}/{name}", f"q{q}", f"What of {q}, {name}?") for q in range(QUERIES) for name in ("0", "kept")
     ]
-    bank.save(project, asked, "begin", "drill")
+    bank.save_version(project, asked, "begin", "drill")
     run_job(project, Quick("first grader"), Request(), "drill")
     project.close()
     shutil.copyfile(project.path, folder / "whole.duckdb")
@@ -128,17 +137,17 @@ def _draft(project: Project, name: str, dice: random.Random, say: Say) -> list[A
 
 def _save(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     query = f"q{dice.randrange(QUERIES)}"
-    bank.save(project, [Question(f"{query}/{dice.randrange(3)}", query, f"Saved {name}?")], name, "ann")
+    bank.save_version(project, [Question(f"{query}/{dice.randrange(3)}", query, f"Saved {name}?")], name, "ann")
     return [name, f"Saved {name}?"]
 
 
 def _override(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    return [override(project, "q0/0", f"q0-{dice.randrange(1, PASSAGES)}", dice.randrange(6), name, "ann"), name]
+    return [add_override(project, "q0/0", f"q0-{dice.randrange(1, PASSAGES)}", dice.randrange(6), name, "ann"), name]
 
 
 def _judge(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     value = dice.randrange(4)
-    judging.judge(project, "q0", "q0-1", value, f"ann {name}")
+    judging.judge_passage(project, "q0", "q0-1", value, f"ann {name}")
     return [judging.source_of(f"ann {name}"), value]
 
 
@@ -171,14 +180,14 @@ def _copied(project: Project, file: str, folder: str) -> Path:
 
 
 def _backup(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
-    versions = len(bank.versions(project))
-    return [str(backup(project).path), versions]
+    versions = len(bank.list_versions(project))
+    return [str(back_up_project(project).path), versions]
 
 
 def _restore(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     path = _copied(project, "whole.duckdb", f"restored-{name}")
     say("placed", [str(path)])
-    restore(project.path.with_name("whole.duckdb"), path, "ann")
+    restore_backup(project.path.with_name("whole.duckdb"), path, "ann")
     return [str(path)]
 
 
@@ -188,7 +197,7 @@ def _publish(project: Project, name: str, dice: random.Random, say: Say) -> list
     asked = ToExport(
         str(out / f"{name}.qrels"), "exam", False, "nDCG@10", policy, None, out / f"{name}.json", name, False
     )
-    return [exchange.publish(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]
+    return [exchange.publish_qrels(project, policy, "ann", note=name, deliver=asked.deliver_both).manifest]
 
 
 def _export(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
@@ -209,7 +218,7 @@ def look(folder: str, known: list[Ack]) -> list[str]:
     try:
         with closing(_reopened(Path(folder) / "drill.duckdb")) as project:
             close_interrupted(project)
-            lost += [str(one) for findings in exchange.check(project).values() for one in findings]
+            lost += [str(one) for findings in exchange.check_project(project).values() for one in findings]
             for kind, what in known:
                 if not SEEN[kind](project, *what):
                     lost.append(f"{kind} {str(what)[:200]} was acknowledged and is not there")
@@ -223,7 +232,7 @@ def look(folder: str, known: list[Ack]) -> list[str]:
 def _wrong_files(project: Project) -> Iterator[str]:
     """Yield faults of exported files, acknowledged or not: incomplete files, and publications without their file."""
     out = project.path.parent / OUT
-    for manifest in exchange.publications(project):
+    for manifest in exchange.list_publications(project):
         file = out / f"{manifest['note']}.qrels"
         if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != manifest["qrels"]["sha256"]:
             yield f"publication {manifest['publication']} has no such file"
@@ -250,9 +259,9 @@ def _has(sql: str) -> Callable[..., bool]:
 
 
 def _backup_is_whole(project: Project, path: str, versions: int) -> bool:
-    verify(Path(path))
+    verify_backup(Path(path))
     with closing(open_project(Path(path), read_only=True)) as copy:
-        return len(bank.versions(copy)) == versions
+        return len(bank.list_versions(copy)) == versions
 
 
 def _is_upgraded(project: Project, path: str) -> bool:
@@ -260,15 +269,15 @@ def _is_upgraded(project: Project, path: str) -> bool:
 
 
 def _is_restored(project: Project, path: str) -> bool:
-    for copy in set_aside(Path(path)):
-        verify(copy.path)
+    for copy in list_earlier_copies(Path(path)):
+        verify_backup(copy.path)
     return _is_sound(path, "SELECT 1")
 
 
 def _is_sound(path: str, sql: str) -> bool:
     """Return whether `exam check` finds no fault in a project, and a query finds a row."""
     with closing(_reopened(Path(path))) as project:
-        return not any(exchange.check(project).values()) and project.value(sql) is not None
+        return not any(exchange.check_project(project).values()) and project.value(sql) is not None
 
 
 def _reopened(path: Path) -> Project:
@@ -278,7 +287,7 @@ def _reopened(path: Path) -> Project:
 
 
 def _is_published(project: Project, manifest: dict[str, Any]) -> bool:
-    return manifest in exchange.publications(project) and bool(exchange.reproduce(project, manifest, "d"))
+    return manifest in exchange.list_publications(project) and bool(exchange.reproduce_qrels(project, manifest, "d"))
 
 
 SEEN: dict[str, Callable[..., bool]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exam_workbench.bank import put_grader
 from exam_workbench.records import refresh_pool
-from exam_workbench.store import Project, create, log
+from exam_workbench.store import Project, create_project, log_action
 from exam_workbench.types import GraderSpec
 
 QUERIES = 131
@@ -48,7 +48,7 @@ def make_large(path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QU
     steps = [step for step in range(7, passages) if gcd(step, passages) == 1]
     strides = ", ".join(f"({run}, {steps[run * 37 % len(steps)]})" for run in range(runs))
     pooled, asked = queries * passages, queries * QUESTIONS_A_QUERY
-    project = create(path)
+    project = create_project(path)
     with project.transaction() as cursor:
         grader = put_grader(cursor, GraderSpec("generated", "self-rating", "generated"))
         cursor.execute(f"""
@@ -84,5 +84,5 @@ def make_large(path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QU
             FROM range({pooled}) t(i) WHERE i % 10 = 0;
         """)
         refresh_pool(cursor)
-        log(cursor, "bench", "generate")
+        log_action(cursor, "bench", "generate")
     return project

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from bench.figures import timed
 from exam_workbench.graders import _plan_files as adapter, grade_plan, make_grader
 from exam_workbench.graders._plan_files import GraderOnWorker
-from exam_workbench.grading import Request, Scope, run_job, take_in_grades, write_missing
+from exam_workbench.grading import Request, Scope, import_grade_files, run_job, write_missing
 from exam_workbench.store import Project, open_project
 
 SETTINGS = {"cuts": [0.31, 0.41, 0.51, 0.61, 0.71]}
@@ -60,7 +60,7 @@ def drill(scratch: Path, path: Path, queries: int = 3) -> bool:
     killed, seconds, done = _grade_with_kills(plan, folder, begun)
     files = sorted(folder.glob("*.parquet"))
     rows = [name for file in files for name in pq.read_table(file)["custom_id"].to_pylist()]
-    taken = take_in_grades(there, grader, files, "drill")
+    taken = import_grade_files(there, grader, files, "drill")
     unlike = len(set(grades(here, grader.spec.fingerprint)) ^ set(grades(there, grader.spec.fingerprint)))
     for project in (here, there):
         project.close()

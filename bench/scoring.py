@@ -16,9 +16,9 @@ from pandas.testing import assert_frame_equal
 
 from bench.figures import Figure, faster, in_child, timed
 from bench.large import large_file, large_size
-from exam_workbench.bank import questions
-from exam_workbench.labels import Policy, basis, coverage, label_qrels, labels, leaderboard, score_runs
-from exam_workbench.records import rankings
+from exam_workbench.bank import list_questions
+from exam_workbench.labels import Policy, basis, coverage_scores, label_qrels, leaderboard, list_labels, score_runs
+from exam_workbench.records import ranking_scores
 from exam_workbench.review import changes
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
@@ -92,7 +92,7 @@ def _impact_among(size: tuple[int, int, int]) -> tuple[float, float]:
 
 def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, list[Question]]:
     """Return the questions of a query after one of them is reworded, reweighted or retired."""
-    asked = questions(project, query_id=query_id)
+    asked = list_questions(project, query_id=query_id)
     place = dice.randrange(len(asked))
     change = dice.choice([{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}])
     asked[place] = replace(asked[place], **change)
@@ -102,9 +102,9 @@ def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, l
 def _by_workbench(path: Path) -> Means:
     project = open_project(path)
     base = basis(project, Policy())
-    labels(project, base)
-    shares = coverage(project, base)
-    scores = score_runs(rankings(project), list(MEASURES), label_qrels(project, base), base.min_rating)
+    list_labels(project, base)
+    shares = coverage_scores(project, base)
+    scores = score_runs(ranking_scores(project), list(MEASURES), label_qrels(project, base), base.min_rating)
     means = {name: {run: statistics.mean(by[name].values()) for run, by in scores.items()} for name in MEASURES}
     means["coverage"] = {run: statistics.mean(by.values()) for run, by in shares.items()}
     project.close()

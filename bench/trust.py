@@ -18,12 +18,12 @@ from exam_workbench.measures._means_and_tests import (
     SEALED_LEVEL,
     RepairTest,
     drift_evidence,
+    level_of_test,
     noise_bound,
     rewording_test,
     sealed_test,
-    spent,
 )
-from exam_workbench.measures.audit import compare_graders, importance, pool_of
+from exam_workbench.measures.audit import compare_graders, passage_importance, pool_of
 
 
 def graders(shared: Path, tiny: bool) -> None:
@@ -35,7 +35,7 @@ def graders(shared: Path, tiny: bool) -> None:
     ordered = sorted(quality, key=lambda name: -quality[name])
     print("Correlation with full judgments: " + ", ".join(f"{name} {quality[name]:.3f}" for name in ordered))
     header("graders | drawn for | best in the set | mean size | regret | random | ratio | regret in tau | random")
-    sizes = {"scores": importance(w), "differences": importance(w, "differences")}
+    sizes = {"scores": passage_importance(w), "differences": passage_importance(w, "differences")}
     for left_out in range(1 if tiny else 3):
         chosen = {name: sets[name] for name in ordered[left_out:]}
         for aim, size in sizes.items():
@@ -153,4 +153,4 @@ def _reworded(pairs: int, wordings: int, gain: float, dice: np.random.Generator)
     if gain:
         wrong = dice.random(pairs)
         after[0] = np.where(before, wrong >= 0.05 / 0.6, wrong < gain / 0.4)
-    return rewording_test(before, after, np.arange(pairs) % 2 == 1, spent(1))
+    return rewording_test(before, after, np.arange(pairs) % 2 == 1, level_of_test(1))

@@ -67,7 +67,7 @@ class WorkingFolder:
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             try:
-                self._handle = _lock(self.path)
+                self._handle = _lock_folder(self.path)
             except (BlockingIOError, FileNotFoundError):
                 # Another process deleted the folder as a leftover before it was locked.
                 continue
@@ -98,12 +98,12 @@ def remove_leftovers(folder: Path) -> None:
     with suppress(OSError):
         for entry in [one for one in os.scandir(folder) if one.name.startswith(PREFIX)]:
             with suppress(OSError):
-                handle = _lock(Path(entry.path))
+                handle = _lock_folder(Path(entry.path))
                 shutil.rmtree(entry.path, ignore_errors=True)
                 os.close(handle)
 
 
-def _lock(folder: Path) -> int:
+def _lock_folder(folder: Path) -> int:
     """Lock a folder until the handle is closed.
 
     Raises:
@@ -123,7 +123,7 @@ def _lock(folder: Path) -> int:
 
 
 @contextmanager
-def written(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path for the block to write. After the block, that file replaces `path`.
 
     If the block fails, `path` stays as it was. An existing file keeps its mode and owner, and a link stays a link. A
@@ -133,14 +133,14 @@ def written(path: Path) -> Iterator[Path]:
         InputError: `path` cannot be written.
         ProjectError: the disk is full.
     """
-    with writing(path):
+    with explain_write_errors(path):
         real = path.resolve()
         to_replace = _can_be_replaced(path, real.parent)
         with WorkingFolder(real.parent if to_replace else None) as folder:
             made = folder / path.name
             yield made
             if to_replace:
-                put(made, real)
+                move_into_place(made, real)
             else:
                 with made.open("rb") as source, path.open("wb") as target:
                     shutil.copyfileobj(source, target)
@@ -154,16 +154,16 @@ def _can_be_replaced(path: Path, folder: Path) -> bool:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file, completely or not at all, as `written` does.
+    """Write a file, completely or not at all, as `replace_file` does.
 
     Raises:
-        InputError, ProjectError: as `written`.
+        InputError, ProjectError: as `replace_file`.
     """
-    with written(path) as made:
+    with replace_file(path) as made:
         made.write_bytes(content)
 
 
-def put(made: Path, path: Path, private: bool = False) -> None:
+def move_into_place(made: Path, path: Path, private: bool = False) -> None:
     """Move a finished file or folder to a path on the same disk; a power failure cannot undo the move.
 
     Args:
@@ -184,15 +184,15 @@ def put(made: Path, path: Path, private: bool = False) -> None:
             made.chmod(stat.S_IMODE(before.st_mode))
     elif not private:
         _follow_umask(made)
-    for one in (made, *made.rglob("*")):
-        sync(one)
+    for entry in (made, *made.rglob("*")):
+        sync_to_disk(entry)
     made.replace(path)
-    sync(path.parent)
+    sync_to_disk(path.parent)
 
 
 def put_new(made: Path, path: Path) -> bool:
     """Give a finished file another name on the same disk, permanently; return whether the name was free."""
-    sync(made)
+    sync_to_disk(made)
     try:
         os.link(made, path)
     except FileExistsError:
@@ -204,7 +204,7 @@ def put_new(made: Path, path: Path) -> bool:
         if path.exists():
             return False
         made.rename(path)
-    sync(path.parent)
+    sync_to_disk(path.parent)
     return True
 
 
@@ -212,9 +212,9 @@ def make_folder(path: Path) -> None:
     """Make a folder for exports and its missing parents; their modes follow the umask.
 
     Raises:
-        InputError, ProjectError: as `written`.
+        InputError, ProjectError: as `replace_file`.
     """
-    with writing(path):
+    with explain_write_errors(path):
         for one in [folder for folder in reversed((path, *path.parents)) if not folder.exists()]:
             one.mkdir(exist_ok=True)
             _follow_umask(one)
@@ -228,7 +228,7 @@ def _follow_umask(path: Path) -> None:
                 one.chmod((0o777 if one.is_dir() else 0o666) & ~mask)
 
 
-def sync(path: Path) -> None:
+def sync_to_disk(path: Path) -> None:
     """Wait until a file, or the list of names in a folder, is on the disk."""
     is_folder = path.is_dir()
     # Windows and some network drives cannot sync a folder.
@@ -241,7 +241,7 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def writing(place: Path) -> Iterator[None]:
+def explain_write_errors(place: Path) -> Iterator[None]:
     """Turn an error of the operating system into an error with a fix.
 
     Raises:

@@ -34,11 +34,11 @@ from .errors import GradingError, Report as Problems
 from .exchange import Group, Options, bank_in_form, import_groups, response_ratings, whole_responses
 from .face import Project
 from .formats import Source, read_bank
-from .graders import acting, naming
-from .grading import make_drafter, suggest
-from .grouping import grouped
+from .graders import extend_access, use_access
+from .grading import draft_proposals, make_drafter
+from .grouping import group_pairs
 from .labels import Policy, basis, label_qrels, leaderboard
-from .store import Project as StoredProject, create, open_project
+from .store import Project as StoredProject, create_project, open_project
 
 AUTHOR = "autojudge"
 SPEC = LeaderboardSpec(
@@ -77,9 +77,9 @@ class ExamJudge:
         """Return EXAM_COVER, MEAN_RATING and QUESTIONS_UNGRADED of each response."""
         reports, topics = list(rag_responses), [topic.request_id for topic in rag_topics]
         builder = LeaderboardBuilder(SPEC)
-        with _graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
+        with _open_graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
             board = leaderboard(project, f"EXAM-Cover@{policy.cutoff}", "exam", policy)
-            ratings = grouped(
+            ratings = group_pairs(
                 ((run, query_id), (rating, ungraded))
                 for run, query_id, rating, ungraded in response_ratings(project, policy)
             )
@@ -109,7 +109,7 @@ class ExamJudge:
         """Return the highest label of each response's passages, under the MD5 of the response's text."""
         reports = list(rag_responses)
         rows: dict[tuple[str, str], int] = {}
-        with _graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
+        with _open_graded(reports, rag_topics, llm_config, nugget_banks, settings) as (project, policy):
             labels, responses = label_qrels(project, basis(project, policy)), project.read(whole_responses)
             for report in reports:
                 run, topic = report.metadata.run_id, report.metadata.topic_id
@@ -133,15 +133,15 @@ class ExamJudge:
             return load_nugget_banks_from_file(settings["bank"])
         if nugget_banks is not None:
             return nugget_banks
-        with _project(llm_config) as project:
-            import_groups(project, [_objects("queries", rag_topics)], AUTHOR)
-            known = {question.query_id for question in bank.questions(project) if question.active}
+        with _open_cache_project(llm_config) as project:
+            import_groups(project, [_object_group("queries", rag_topics)], AUTHOR)
+            known = {question.query_id for question in bank.list_questions(project) if question.active}
             missing = [topic.request_id for topic in rag_topics if topic.request_id not in known]
             if missing:
-                endpoint = _endpoint(llm_config)
-                with acting(naming(endpoint.get("base_url"), endpoint.get("key_variable"))):
-                    found = suggest(project, make_drafter(endpoint), missing, AUTHOR)
-                bank.accept(project, found.keys, AUTHOR)
+                endpoint = _endpoint_parameters(llm_config)
+                with use_access(extend_access(endpoint.get("base_url"), endpoint.get("key_variable"))):
+                    found = draft_proposals(project, make_drafter(endpoint), missing, AUTHOR)
+                bank.accept_proposals(project, found.keys, AUTHOR)
                 bank.save_drafts(project, AUTHOR)
             with TemporaryDirectory() as folder:
                 file = Path(folder) / "banks.jsonl"
@@ -150,17 +150,17 @@ class ExamJudge:
 
 
 @contextmanager
-def _project(llm_config: LlmConfigProtocol) -> Iterator[StoredProject]:
+def _open_cache_project(llm_config: LlmConfigProtocol) -> Iterator[StoredProject]:
     """Open the project of the cache folder; without a folder a temporary one."""
     with TemporaryDirectory() as folder:
         path = Path(llm_config.cache_dir or folder) / "exam.duckdb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(open_project(path) if path.exists() else create(path)) as project:
+        with closing(open_project(path) if path.exists() else create_project(path)) as project:
             yield project
 
 
 @contextmanager
-def _graded(
+def _open_graded(
     reports: Sequence[Report],
     topics: Sequence[Request],
     llm_config: LlmConfigProtocol,
@@ -169,17 +169,19 @@ def _graded(
 ) -> Iterator[tuple[StoredProject, Policy]]:
     """Open the project after it has the data and all grades, with the scoring settings."""
     given = load_nugget_banks_from_file(settings["bank"]) if settings.get("bank") and banks is None else banks
-    groups = [_objects("queries", topics), _objects("responses", reports)]
-    groups += [] if given is None else [_objects("bank", given.banks.values())]
-    with _project(llm_config) as project:
+    groups = [_object_group("queries", topics), _object_group("responses", reports)]
+    groups += [] if given is None else [_object_group("bank", given.banks.values())]
+    with _open_cache_project(llm_config) as project:
         import_groups(project, groups, AUTHOR)
         if given is not None:
-            asked = {one.question_id for one in read_bank(groups[-1].sources[0], Problems()).questions}
-            others = [one for one in bank.questions(project) if one.active and one.question_id not in asked]
-            bank.save(project, [replace(one, active=False) for one in others], "Not in the given banks", AUTHOR)
-        parameters = _endpoint(llm_config) | dict(settings.get("parameters") or {})
+            asked = {item.question_id for item in read_bank(groups[-1].sources[0], Problems()).questions}
+            others = [item for item in bank.list_questions(project) if item.active and item.question_id not in asked]
+            bank.save_version(
+                project, [replace(item, active=False) for item in others], "Not in the given banks", AUTHOR
+            )
+        parameters = _endpoint_parameters(llm_config) | dict(settings.get("parameters") or {})
         grader = settings.get("grader", "self-rating")
-        runs, queries = {one.metadata.run_id for one in reports}, [one.request_id for one in topics]
+        runs, queries = {item.metadata.run_id for item in reports}, [item.request_id for item in topics]
         done = Project(project).grade(grader, runs=runs, queries=queries, retry_failed=True, **parameters)
         if done["state"] != "done":
             raise GradingError("job-failed", "The grading job stopped early.", "Run again to resume.")
@@ -187,12 +189,12 @@ def _graded(
         yield project, Policy(grader=done["grader"], **chosen)
 
 
-def _objects(kind: str, objects: Iterable[BaseModel]) -> Group:
-    lines = "".join(one.model_dump_json(exclude_none=True) + "\n" for one in objects)
+def _object_group(kind: str, objects: Iterable[BaseModel]) -> Group:
+    lines = "".join(item.model_dump_json(exclude_none=True) + "\n" for item in objects)
     return Group(kind, [Source(f"{kind}.jsonl", data=lines.encode())], Options(replace=True))
 
 
-def _endpoint(llm_config: LlmConfigProtocol) -> dict[str, Any]:
+def _endpoint_parameters(llm_config: LlmConfigProtocol) -> dict[str, Any]:
     """Return the parameters of the endpoint; its key stays in the environment."""
     named = {"model": llm_config.model, "base_url": getattr(llm_config, "base_url", None)}
     if os.environ.get("OPENAI_API_KEY"):

@@ -30,7 +30,7 @@ from .labels import (
     leaderboard,
     usual_min_judgment,
 )
-from .store import Project as StoredProject, create as create_project, current_author, open_project
+from .store import Project as StoredProject, create_project, current_author, open_project
 
 if TYPE_CHECKING:
     from altair import LayerChart
@@ -117,11 +117,11 @@ class Project:
             InputError: the data is invalid, or would replace other data.
         """
         given = {
-            "queries": _texts("queries", queries),
-            "passages": _texts("passages", passages),
-            "bank": _texts("bank", bank),
-            "runs": _runs(runs),
-            "qrels": [] if qrels is None else [_ranked("judgments", qrels, "relevance")],
+            "queries": _text_sources("queries", queries),
+            "passages": _text_sources("passages", passages),
+            "bank": _text_sources("bank", bank),
+            "runs": _run_sources(runs),
+            "qrels": [] if qrels is None else [_ranked_source("judgments", qrels, "relevance")],
         }
         groups = [
             Group(kind, sources, Options(source if kind == "qrels" else None, skip_unknown, replace=replace))
@@ -348,44 +348,44 @@ def measure(name: str, project: Project, **settings: Any) -> Any:
     return coverage_measure(project._stored, name, settings)
 
 
-def _texts(name: str, given: FilePath | Records | None) -> list[Source]:
+def _text_sources(name: str, given: FilePath | Records | None) -> list[Source]:
     """Return the source of records with ids and texts; an empty list for None."""
     if given is None:
         return []
     if isinstance(given, FilePath):
         return [Source.of(given)]
-    rows = orjson.loads(_frame(given).to_json(orient="records", double_precision=15))
+    rows = orjson.loads(_make_frame(given).to_json(orient="records", double_precision=15))
     filled = ({key: value for key, value in row.items() if value is not None} for row in rows)
     return [Source(f"{name}.jsonl", data=b"".join(orjson.dumps(row) + b"\n" for row in filled))]
 
 
-def _runs(given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None) -> list[Source]:
+def _run_sources(given: FilePath | Iterable[FilePath] | Mapping[str, Ranked] | Records | None) -> list[Source]:
     if given is None:
         return []
     if isinstance(given, Mapping):
-        return [_ranked(name, value) for name, value in given.items()]
+        return [_ranked_source(name, value) for name, value in given.items()]
     if isinstance(given, FilePath):
         return [Source.of(given)]
     given = given if isinstance(given, pd.DataFrame) else list(given)
     if isinstance(given, list) and all(isinstance(value, FilePath) for value in given):
         return [Source.of(path) for path in given]
-    return [_ranked("runs", given)]
+    return [_ranked_source("runs", given)]
 
 
-def _ranked(name: str, given: Ranked, value: str = "score") -> Source:
+def _ranked_source(name: str, given: Ranked, value: str = "score") -> Source:
     """Return the source of a run or of judgments. `name` is the run's name unless the data has one."""
     if isinstance(given, FilePath):
         return Source.of(given)
     if isinstance(given, Mapping):
         rows = [(query, passage, each) for query, values in given.items() for passage, each in values.items()]
         given = pd.DataFrame(rows, columns=["query_id", "doc_id", value])
-    frame = _frame(given)
+    frame = _make_frame(given)
     if value == "score" and not {"run", "name", "system", "tag"}.intersection(frame.columns):
         frame = frame.assign(run=name)
     return Source(name, data=frame.to_csv(index=False).encode())
 
 
-def _frame(given: Records) -> pd.DataFrame:
+def _make_frame(given: Records) -> pd.DataFrame:
     if isinstance(given, pd.DataFrame):
         return given
     frame = pd.DataFrame(list(given))

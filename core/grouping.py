@@ -10,7 +10,7 @@ Second = TypeVar("Second")
 Value = TypeVar("Value")
 
 
-def grouped(pairs: Iterable[tuple[First, Value]]) -> dict[First, list[Value]]:
+def group_pairs(pairs: Iterable[tuple[First, Value]]) -> dict[First, list[Value]]:
     """Return the values of each key; keys and values are in the order of the pairs."""
     groups: dict[First, list[Value]] = {}
     for key, value in pairs:
@@ -18,7 +18,7 @@ def grouped(pairs: Iterable[tuple[First, Value]]) -> dict[First, list[Value]]:
     return groups
 
 
-def nested(triples: Iterable[tuple[First, Second, Value]]) -> dict[First, dict[Second, Value]]:
+def nest_triples(triples: Iterable[tuple[First, Second, Value]]) -> dict[First, dict[Second, Value]]:
     """Return the values by their two keys, in the order of the triples; the last value of equal keys counts."""
     values: dict[First, dict[Second, Value]] = {}
     for first, second, value in triples:

@@ -98,7 +98,7 @@ class Sign:
     words: str
 
 
-def signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
+def find_signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
     """Return the signs that a text addresses its grader, one per kind; none for ordinary prose.
 
     They are hints for people, not proof: a text about grading may contain the same words, and a clever text avoids
@@ -108,26 +108,26 @@ def signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
         text: text of a passage.
         questions: questions that are asked about it.
     """
-    found = [
+    hints = [
         Sign(what, one_line(match[0])[:LONGEST_WORDS])
-        for what, pattern in _compiled().items()
-        if (match := next(filter(None, map(pattern.search, _pieces(text))), None))
+        for what, pattern in _compile_patterns().items()
+        if (match := next(filter(None, map(pattern.search, _split_pieces(text))), None))
     ]
     lowered = text.lower()
     asks = "?" in text
     repeated = next(
-        (q for q in questions if (asks or "?" not in q) and (said := repeatable(q)) and said in lowered), None
+        (q for q in questions if (asks or "?" not in q) and (form := repeatable_form(q)) and form in lowered), None
     )
-    return found if repeated is None else [*found, Sign(REPEATS, one_line(repeated)[:LONGEST_WORDS])]
+    return hints if repeated is None else [*hints, Sign(REPEATS, one_line(repeated)[:LONGEST_WORDS])]
 
 
-def repeatable(question: str) -> str:
+def repeatable_form(question: str) -> str:
     """Return a question in the form in which a text would repeat it; empty if it is too short."""
-    said = question.lower().strip().rstrip("?.! ")
-    return said if len(said.split()) >= FEWEST_WORDS else ""
+    form = question.lower().strip().rstrip("?.! ")
+    return form if len(form.split()) >= FEWEST_WORDS else ""
 
 
-def _pieces(text: str) -> list[str]:
+def _split_pieces(text: str) -> list[str]:
     starts = list(range(0, len(text), PIECE))
     if len(starts) > MOST_PIECES:
         starts = starts[: MOST_PIECES // 2] + starts[-MOST_PIECES // 2 :]
@@ -135,5 +135,5 @@ def _pieces(text: str) -> list[str]:
 
 
 @cache
-def _compiled() -> dict[str, re.Pattern[str]]:
+def _compile_patterns() -> dict[str, re.Pattern[str]]:
     return {what: re.compile(FLAGS + "|".join(patterns)) for what, patterns in PATTERNS.items()}

@@ -77,7 +77,7 @@ LIMITS: dict[str, Limit] = {
 """Every limit by its name, in the order of the docs."""
 
 
-def limit(name: str) -> int:
+def read_limit(name: str) -> int:
     """Return the value of a limit: the environment's, else the default.
 
     Args:
@@ -103,7 +103,7 @@ _counting = threading.Lock()
 _counts: dict[tuple[str, str], tuple[int, int]] = {}
 
 
-def within(name: str, key: str, period: float, now: float | None = None) -> bool:
+def allow_event(name: str, key: str, period: float, now: float | None = None) -> bool:
     """Count one event and return whether a limit per period still allows it.
 
     Args:
@@ -117,10 +117,10 @@ def within(name: str, key: str, period: float, now: float | None = None) -> bool
         before, count = _counts.get((name, key), (which, 0))
         count = count + 1 if before == which else 1
         _counts[name, key] = which, count
-    return count <= limit(name)
+    return count <= read_limit(name)
 
 
-def exceeded(what: str, name: str, most: int) -> str:
+def describe_exceeded(what: str, name: str, most: int) -> str:
     """Return a sentence without a full stop: a limit is exceeded, and the variable that sets it.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from .errors import FileError, Problem
-from .limits import limit
+from .limits import read_limit
 
 MAX_BYTES = 100_000
 """Largest size of a YAML file, in bytes."""
@@ -51,7 +51,7 @@ def read_yaml(text: str, file: str, hint: str) -> Any:
         if len(text.encode(errors="replace")) > MAX_BYTES:
             raise ValueError(f"the file is larger than {MAX_BYTES // 1000} kB")
         content = json.loads(text) if file.lower().endswith(".json") else yaml.load(text, Loader=_Loader)
-        _check_values(content, limit("DEPTH"))
+        _check_values(content, read_limit("DEPTH"))
         return content
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None

@@ -8,7 +8,7 @@ from typing import Literal
 from .audit import audited_by, under_way
 from .labels import FEWEST_GRADED, Policy, basis, graded_share, pairs_needed
 from .measures import parse_measure
-from .review import agreeing
+from .review import agreement_status
 from .store import Project, as_act
 
 Audited = Literal["audited", "audit in progress", "not audited"]
@@ -53,7 +53,7 @@ def readiness_line(project: Project, policy: Policy, measure: str) -> ReadinessL
     """
     base, wanted = basis(project, policy), parse_measure(measure, policy.cutoff)
     pairs = pairs_needed(project, base, wanted) if wanted.takes_grades else {"needed": 0, "usable": 0}
-    compared = agreeing(project, policy) if project.allows("read the bank") else None
+    compared = agreement_status(project, policy) if project.allows("read the bank") else None
     audited: Audited = "not audited"
     if audited_by(project, policy) is not None:
         audited = "audited"

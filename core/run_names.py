@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from .grouping import grouped
+from .grouping import group_pairs
 
 NAME_LENGTH = 22
 LEFT_OUT = 4
@@ -35,34 +35,34 @@ def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, st
 
 @lru_cache(maxsize=64)
 def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
-    shared = _beginning(whole) if any(len(name) > length for name in whole) else 0
+    shared = _common_beginning(whole) if any(len(name) > length for name in whole) else 0
     shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
     words = {name: WORD.findall(name[shared:]) for name in whole}
-    times = Counter(word for found in words.values() for word in _bare(found))
-    near = Counter((found[0], word) for found in words.values() for word in _bare(found) if found)
-    for name, found in words.items():
-        common = [(near[found[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in found]
-        others = {_letters(said) for other, said in shown.items() if other != name}
+    times = Counter(word for parts in words.values() for word in _bare_words(parts))
+    near = Counter((parts[0], word) for parts in words.values() for word in _bare_words(parts) if parts)
+    for name, parts in words.items():
+        common = [(near[parts[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in parts]
+        others = {_bare_letters(short) for other, short in shown.items() if other != name}
         kept = _words_of_family(name[shared:], {other[shared:] for other in whole}, length)
-        shown[name] = _without_common(found, common, length, bool(shared), others, shown[name], kept)
+        shown[name] = _without_common(parts, common, length, bool(shared), others, shown[name], kept)
     shown = {
         # The middle is cut, since names of runs often differ at their end.
-        name: said
-        if len(said) <= length
-        else f"{said[: length // 3 + 1].rstrip(ELLIPSIS)}{ELLIPSIS}{said[length // 3 + 2 - length :].lstrip(ELLIPSIS)}"
-        for name, said in shown.items()
+        name: short
+        if len(short) <= length
+        else f"{short[: length // 3 + 1].rstrip(ELLIPSIS)}{ELLIPSIS}{short[length // 3 + 2 - length :].lstrip(ELLIPSIS)}"
+        for name, short in shown.items()
     }
-    for alike in _alike(shown):
+    for alike in _group_alike(shown):
         # If that is not enough, names are shown around the first character that differs.
         part = next((at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0)
         apart = max(part - 2, 0)
         shown |= {name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike}
-    for alike in _alike(shown):
+    for alike in _group_alike(shown):
         shown |= {name: name for name in alike}
     return shown
 
 
-def _beginning(names: Sequence[str]) -> int:
+def _common_beginning(names: Sequence[str]) -> int:
     """Return the length of the common beginning, up to the end of a word; 0 if it is too short to leave out."""
     if len(names) < 2:
         return 0
@@ -81,12 +81,12 @@ def _words_of_family(name: str, names: set[str], length: int) -> int:
     return next((len(WORD.findall(name[:end])) for end in ends if name[:end] in names), 1)
 
 
-def _bare(words: list[str]) -> set[str]:
+def _bare_words(words: list[str]) -> set[str]:
     """Return the words of a name without separators."""
     return {word.strip(BETWEEN) for word in words}
 
 
-def _letters(name: str) -> str:
+def _bare_letters(name: str) -> str:
     """Return a name without separators, as two shortened names must differ in more than those."""
     return "".join(sign for sign in name if sign not in BETWEEN + ELLIPSIS)
 
@@ -109,20 +109,20 @@ def _without_common(
         whole: the name without further gaps.
         stay: number of words at the beginning that are not left out.
     """
-    kept, said = dict(enumerate(words)), whole
+    kept, shortest = dict(enumerate(words)), whole
     for at in sorted(range(stay, len(words)), key=lambda at: (-common[at][0], at)):
-        if len(said) <= length or common[at][1] < 2:
+        if len(shortest) <= length or common[at][1] < 2:
             break
         fewer = {place: word for place, word in kept.items() if place != at}
         shorter = ELLIPSIS * begun
         for place in range(len(words)):
             shorter += fewer.get(place, "" if shorter.endswith(ELLIPSIS) else ELLIPSIS)
-        if _letters(shorter) not in others and len(shorter) < len(said):
-            kept, said = fewer, shorter
-    return said
+        if _bare_letters(shorter) not in others and len(shorter) < len(shortest):
+            kept, shortest = fewer, shorter
+    return shortest
 
 
-def _alike(shown: Mapping[str, str]) -> list[list[str]]:
+def _group_alike(shown: Mapping[str, str]) -> list[list[str]]:
     """Return groups of names that would look the same."""
-    groups = grouped((said, name) for name, said in shown.items())
+    groups = group_pairs((short, name) for name, short in shown.items())
     return [group for group in groups.values() if len(group) > 1]

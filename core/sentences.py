@@ -26,24 +26,24 @@ _SPACE = re.compile(r"\s")
 _LIST_ITEM = re.compile(r"(?:[-*–—+•▪●◦‣]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
 
 
-def _words(*lines: str) -> frozenset[str]:
+def _word_set(*lines: str) -> frozenset[str]:
     return frozenset(word for line in lines for word in line.split())
 
 
 # Abbreviations before a name or an explanation: they do not end a sentence.
-_INSIDE = _words(
+_INSIDE = _word_set(
     "mr mrs ms dr prof st gen col sgt lt capt cmdr adm rev hon pres gov sen rep mt",
     "vs e.g i.e eg ie cf viz approx ca",
 )
 # Abbreviations that do not end a sentence if a number follows.
-_NUMBERED = _words("no nos fig figs eq eqs sec ch vol vols p pp art ed")
+_NUMBERED = _word_set("no nos fig figs eq eqs sec ch vol vols p pp art ed")
 # Abbreviations that end a sentence only if the next word usually opens one.
-_EITHER = _words(
+_EITHER = _word_set(
     "etc al inc ltd co corp jr sr dept univ assn bros ave blvd",
     "jan feb apr jun jul aug sep sept oct nov dec mon tue wed thu fri",
     "hr hrs kg km cm mm oz lb lbs ft",
 )
-_OPENERS = _words(
+_OPENERS = _word_set(
     "the a an this that these those it its he she we they you i there here in on at by for from with",
     "as if when while where after before since although though because but and or so yet however",
     "moreover also then thus therefore some many most other his her their our my your one what who how",
@@ -78,9 +78,9 @@ def split_sentences(text: str) -> list[Span]:
             end = match.end()
         else:
             continue
-        _add(spans, text, begin, end)
+        _append_span(spans, text, begin, end)
         begin = end
-    _add(spans, text, begin, len(text))
+    _append_span(spans, text, begin, len(text))
     return spans
 
 
@@ -121,7 +121,7 @@ def _line_ends(text: str, match: re.Match[str]) -> bool:
     return len(line) < _WRAPPED or line.endswith((":", ";"))
 
 
-def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
+def _append_span(spans: list[Span], text: str, begin: int, end: int) -> None:
     """Append the span without the white space around it, cut if it is too long."""
     while begin < end and text[begin].isspace():
         begin += 1

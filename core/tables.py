@@ -22,7 +22,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow([disarmed(cell) if isinstance(cell, str) else cell for cell in row])
+        writer.writerow([disarm_cell(cell) if isinstance(cell, str) else cell for cell in row])
     return out.getvalue()
 
 
@@ -39,22 +39,22 @@ _TURNED = re.compile(rf"(?<!\\)(?:(\\*)([{TURNING}])|(\\+)(?=u20(?:2[a-e]|6[6-9]
 _WRITTEN = re.compile(r"(?<!\\)(\\+)u(20(?:2[a-e]|6[6-9]))")
 
 
-def disarmed(cell: str) -> str:
+def disarm_cell(cell: str) -> str:
     """Return a text for a cell of a CSV or TSV file that no spreadsheet reads as a formula.
 
     A text that looks like a formula gets an apostrophe in front. Characters that turn the direction of writing are
-    written as in JSON. Backslashes before them, or before such a code, are doubled, so that `rearmed` is exact.
+    written as in JSON. Backslashes before them, or before such a code, are doubled, so that `rearm_cell` is exact.
     """
     cell = _TURNED.sub(lambda found: (found[3] or found[1]) * 2 + with_escapes(found[2] or ""), cell)
     return "'" + cell if _FORMULA.match(cell) else cell
 
 
-def rearmed(cell: str) -> str:
-    """Return the text that `disarmed` received."""
+def rearm_cell(cell: str) -> str:
+    """Return the text that `disarm_cell` received."""
     cell = cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-    return _WRITTEN.sub(_sign, cell)
+    return _WRITTEN.sub(_restore_sign, cell)
 
 
-def _sign(written: re.Match[str]) -> str:
+def _restore_sign(written: re.Match[str]) -> str:
     half, odd = divmod(len(written[1]), 2)
     return "\\" * half + (chr(int(written[2], 16)) if odd else f"u{written[2]}")

@@ -95,7 +95,7 @@ def all_plain(names: Collection[str]) -> bool:
     return together.isprintable() and " " not in together and all(names) and max(map(len, names)) <= LONGEST_ID
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """Return the beginning of an id or a name in quotation marks, for a message. Invisible characters become codes."""
     return repr(name[:60]) + ("…" if len(name) > 60 else "")
 
@@ -109,9 +109,9 @@ def one_line(text: str, longest: int | None = None) -> str:
     if longest is not None and len(text) > 2 * longest:
         # Only the ends of a very long text are read.
         text = f"{text[:longest]}\n{text[-longest:]}"
-        return _cut(_joined(text), longest)
-    line = _joined(text)
-    return line if longest is None or len(line) <= longest else _cut(line, longest)
+        return _cut_middle(_join_words(text), longest)
+    line = _join_words(text)
+    return line if longest is None or len(line) <= longest else _cut_middle(line, longest)
 
 
 NAMED = 3
@@ -124,7 +124,7 @@ def first_few(things: Sequence[object], between: str = ", ", most: int = NAMED) 
     return between.join(map(str, things[:most])) + rest
 
 
-def said_interval(bounds: tuple[float | None, float | None] | None) -> str:
+def format_interval(bounds: tuple[float | None, float | None] | None) -> str:
     """Return an interval as a table cell; empty without bounds."""
     low, high = bounds or (None, None)
     return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
@@ -157,11 +157,11 @@ def file_size(octets: int) -> str:
     return f"{octets / 1e6:,.1f} MB" if octets >= 1e5 else f"{octets / 1e3:,.1f} KB"
 
 
-def _joined(text: str) -> str:
+def _join_words(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-def _cut(line: str, longest: int) -> str:
+def _cut_middle(line: str, longest: int) -> str:
     end = longest // 3
     return f"{line[: longest - end - 3]} … {line[-end:]}"
 
@@ -225,10 +225,10 @@ STOP_WORDS = frozenset(
 _WORD = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[^\W_]+")
 
 
-def normalise(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Return a text in lower case, without stop words and punctuation, stemmed (Snowball, English), with single
     spaces."""
-    return " ".join(stem(word) for word in meaningful_words(text))
+    return " ".join(stem_word(word) for word in meaningful_words(text))
 
 
 def meaningful_words(text: str) -> list[str]:
@@ -238,7 +238,7 @@ def meaningful_words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return the Snowball stem of an English word in lower case."""
     # A stemmer holds the word that it works on, so threads cannot share one. Making one is cheap.
     import snowballstemmer

@@ -130,12 +130,12 @@ def parameters_of(route: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 def api_page() -> str:
     """Return the page with each route of the API, and the operations that only a shell has."""
     from exam_workbench.operations import every_operation
-    from exam_workbench.server import PREFIX, made_api
+    from exam_workbench.server import PREFIX, make_api
     from exam_workbench.store import ACTS
 
     operations = {f"{PREFIX}/{one.name.replace(' ', '/')}": one for one in every_operation()}
     parts = [API_INTRODUCTION]
-    for path, methods in made_api().openapi()["paths"].items():
+    for path, methods in make_api().openapi()["paths"].items():
         for method, route in methods.items():
             parts.append(f"## {method.upper()} {path}\n\n{route['summary']}\n")
             if path in operations:

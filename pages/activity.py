@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench.records import Act, Sought, activity, activity_csv, bring_back, kinds_of_act, people
+from exam_workbench.records import Act, Sought, activity_csv, bring_back, kinds_of_act, list_actions, people
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import html, presses, screens, ui
@@ -19,7 +19,7 @@ STYLE = """
 NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": None}
 
 
-def filters(project: Project) -> Sought:
+def draw_filters(project: Project) -> Sought:
     """Draw the filters of the list and return the chosen ones; the choice is kept in the URL."""
     with st.container(key="sought", horizontal=True, vertical_alignment="bottom"):
         return Sought(
@@ -36,40 +36,40 @@ def filters(project: Project) -> Sought:
         )  # fmt: skip
 
 
-def row(act: Act) -> None:
+def draw_act(act: Act) -> None:
     """Draw one action: time, person, text, number, and a link to the object."""
     with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
         st.container(key=f"said act {act.key}").html(
             '<div class="asked" dir="auto">'
-            f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{html.visible(act.author)}</b>'
-            f' <span class="words">{html.visible(act.said)}</span> <span class="gray">action {act.key}</span></div>'
+            f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{html.as_html(act.author)}</b>'
+            f' <span class="words">{html.as_html(act.said)}</span> <span class="gray">action {act.key}</span></div>'
         )
         if act.brought_back:
             st.caption("Restored", width="content")
         if act.place is not None:
             screen, query = act.place
-            ui.go(screen, screens.SCREENS[screen][0], **query)
+            ui.draw_link(screen, screens.SCREENS[screen][0], **query)
         if not act.replaced or act.brought_back:
             return
-        presses.doing(
+        presses.act_button(
             "Restore the replaced content", bring_back, project, act.key, key=f"bring back {act.key}",
             type="tertiary", icon=":material/undo:", said="Restored. You can undo this.",
         )  # fmt: skip
 
 
-project = ui.project(STYLE)
+project = ui.require_project(STYLE)
 if not kinds_of_act(project):
-    ui.empty(
+    ui.end_empty_screen(
         "No activity yet.",
         "Imports, edits, grading, judgments and exports of this project are listed here.",
         "home",
         code="no-acts",
     )
-sought = filters(project)
+sought = draw_filters(project)
 page = int(st.session_state.get(f"acts {sought}", 1))
-found = activity(project, sought, ACTS_A_PAGE, page)
+results = list_actions(project, sought, ACTS_A_PAGE, page)
 with st.container(horizontal=True, vertical_alignment="center"):
-    st.container(key="acts-found").caption(how_many(found.total, "actions"))
+    st.container(key="acts-found").caption(how_many(results.total, "actions"))
     if sought != Sought():
         st.button(
             "Clear filters",
@@ -87,17 +87,17 @@ with st.container(horizontal=True, vertical_alignment="center"):
         mime="text/csv",
         icon=":material/download:",
         on_click="ignore",
-        disabled=not found.total,
+        disabled=not results.total,
         key="activity csv",
     )
-if not found.total:
+if not results.total:
     st.container(key="no-act-fits").text("No action matches the filters.")
 last = None
-for act in found.acts:
+for act in results.acts:
     if act.happened_at.date() != last:
         last = act.happened_at.date()
         st.markdown(f"**{last:%d %B %Y}**")
-    row(act)
-pages = -(-found.total // ACTS_A_PAGE)
+    draw_act(act)
+pages = -(-results.total // ACTS_A_PAGE)
 if pages > 1:
     st.pagination(pages, key=f"acts {sought}")

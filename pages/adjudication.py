@@ -25,73 +25,87 @@ STYLE = """
 """
 
 
-def step(project: Project, listed: list[review.Contested], at: int) -> None:
+def draw_position(project: Project, listed: list[review.Contested], at: int) -> None:
     """Draw the position in the list, and the buttons to move on."""
     query_id = listed[at].query_id
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
             contested_places.draw(project, listed, at)
-        if same := [one for one in listed if one.query_id == query_id and one.standing == "agrees"]:
-            contested_places.button(
-                f"Accept agreed values of this query ({len(same):,})", project, "accept", {"query": query_id},
-                key="accept agreed", icon=":material/done_all:",
-            )  # fmt: skip
+        if same := [place for place in listed if place.query_id == query_id and place.standing == "agrees"]:
+            contested_places.draw_button(
+                f"Accept agreed values of this query ({len(same):,})",
+                project,
+                "accept",
+                {"query": query_id},
+                key="accept agreed",
+                icon=":material/done_all:",
+            )
 
 
-def about(project: Project, one: review.Contested) -> None:
+def draw_contested_pair(project: Project, contested: review.Contested) -> None:
     """Draw the query, the passage, and the question if a rating is contested."""
-    st.html(f'<div class="asked" dir="auto"><b>{html.visible(one.query)}</b></div>')
-    st.caption(ui.plain(f"Passage {one.passage_id}"))
-    text = passage_texts(project, [one.passage_id]).get(one.passage_id)
+    st.html(f'<div class="asked" dir="auto"><b>{html.as_html(contested.query)}</b></div>')
+    st.caption(ui.plain(f"Passage {contested.passage_id}"))
+    text = passage_texts(project, [contested.passage_id]).get(contested.passage_id)
     st.html(html.text_html(text, []) if text else '<p class="gray">No text imported for this passage.</p>')
-    if one.question_id is not None:
-        st.html(f'<div class="asked" dir="auto">{html.visible(one.question or one.question_id)}</div>')
-    chosen = {"question": one.question_id} if one.question_id else {}
-    ui.go("passages", "Open passage", query=one.query_id, passage=one.passage_id, **chosen)
+    if contested.question_id is not None:
+        st.html(f'<div class="asked" dir="auto">{html.as_html(contested.question or contested.question_id)}</div>')
+    chosen = {"question": contested.question_id} if contested.question_id else {}
+    ui.draw_link("passages", "Open passage", query=contested.query_id, passage=contested.passage_id, **chosen)
 
 
-def values(project: Project, one: review.Contested) -> None:
+def draw_given_values(project: Project, contested: review.Contested) -> None:
     """Draw the values that people gave, the present decision, and buttons to make or withdraw a decision."""
-    judged = one.question_id is None
+    judged = contested.question_id is None
     given = st.container(key="given-values")
-    for name, value in one.given.items():
+    for name, value in contested.given.items():
         what = "no value" if value is None else f"{value}, {SCALE[value]}" if judged else str(value)
         given.markdown(f"**{ui.plain(name)}**: {ui.plain(what)}")
-    st.caption(ui.plain(review.STANDINGS[one.standing].capitalize() + "."))
-    if one.decision is not None:
+    st.caption(ui.plain(review.STANDINGS[contested.standing].capitalize() + "."))
+    if contested.decision is not None:
         st.success(
-            ui.plain(f"{one.decision.author} decided {one.decision.value}: {one.decision.reason}"),
+            ui.plain(f"{contested.decision.author} decided {contested.decision.value}: {contested.decision.reason}"),
             icon=":material/gavel:",
         )
-        contested_places.button(
-            "Withdraw decision", project, "undo", {"place": one.place},
-            key="undo decision", type="tertiary", icon=":material/undo:",
-        )  # fmt: skip
-    if one.standing == "waiting":
+        contested_places.draw_button(
+            "Withdraw decision",
+            project,
+            "undo",
+            {"place": contested.place},
+            key="undo decision",
+            type="tertiary",
+            icon=":material/undo:",
+        )
+    if contested.standing == "waiting":
         return
-    contested_places.reason(project, one.place)
+    contested_places.draw_reason(project, contested.place)
     with st.container(horizontal=True):
         for value in SCALE if judged else types.RATINGS:
             label = SCALE[value].capitalize() if judged else f"Rating {value}"
-            contested_places.button(
-                label, project, "decide", {"place": one.place, "value": value, "over": contested_places.stated(one)},
-                key=f"decide {value}", help=f"Decide {value}", shortcut=str(value),
-            )  # fmt: skip
+            contested_places.draw_button(
+                label,
+                project,
+                "decide",
+                {"place": contested.place, "value": value, "over": contested_places.decision_time(contested)},
+                key=f"decide {value}",
+                help=f"Decide {value}",
+                shortcut=str(value),
+            )
 
 
-def history(project: Project, one: review.Contested) -> None:
+def draw_decision_history(project: Project, contested: review.Contested) -> None:
     """Draw the earlier decisions and withdrawals."""
-    if past := review.decisions(project, one.place):
+    if past := review.list_decisions(project, contested.place):
         with st.expander("History", icon=":material/history:"):
             for made in past:
                 what = "withdrew the decision" if made.value is None else f"decided {made.value}: {made.reason}"
                 st.text(f"{made.stated_at:%Y-%m-%d %H:%M} {made.author} {what}")
 
 
-project = ui.project(STYLE)
+project = ui.require_project(STYLE)
 project.require("adjudicate")
 if not review.may_decide(project, ui.person()):
-    ui.empty(
+    ui.end_empty_screen(
         "Nothing for you to adjudicate.",
         "Organizers make double assignments on the People screen. You cannot adjudicate your own queries.",
         "people",
@@ -99,34 +113,38 @@ if not review.may_decide(project, ui.person()):
     )
 # The container is there even when empty. Otherwise Streamlit would redraw the widgets below while a person types in
 # them.
-told = st.container()
-with told, ui.errors():
-    contested_places.act(project)
-found = review.contested(project)
-contested_places.arrive(project, found)
-counts = Counter(one.standing for one in found)
+message_area = st.container()
+with message_area, ui.errors():
+    contested_places.do_actions(project)
+places = review.contested_cases(project)
+contested_places.choose_linked_list(project, places)
+counts = Counter(one.standing for one in places)
 state = st.segmented_control(
-    "Show", list(TITLES), key=contested_places.STATE, required=True, label_visibility="collapsed",
+    "Show",
+    list(TITLES),
+    key=contested_places.STATE,
+    required=True,
+    label_visibility="collapsed",
     format_func=lambda name: f"{TITLES[name]} {counts[name]:,}",
-)  # fmt: skip
-listed = [one for one in found if one.standing == state]
-if contested_places.lacking():
-    told.container(key="not-listed").warning(
+)
+listed = [one for one in places if one.standing == state]
+if contested_places.is_link_unlisted():
+    message_area.container(key="not-listed").warning(
         "The pair in the link is not in this list." + " Another pair is shown instead." * bool(listed)
     )
 if not listed:
-    ui.empty(
+    ui.end_empty_screen(
         NOTHING[str(state)],
         "This screen lists the values that assessors give in double assignments.",
         code="nothing-listed",
     )
-at = contested_places.opened(listed)
-one = listed[at]
-step(project, listed, at)
+at = contested_places.find_open_place(listed)
+current = listed[at]
+draw_position(project, listed, at)
 with st.container(horizontal=True, key="adjudicate"):
     with st.container():
-        about(project, one)
+        draw_contested_pair(project, current)
     with st.container():
-        values(project, one)
-        history(project, one)
-        passage_panel.guidelines_beside(project, one.query_id)
+        draw_given_values(project, current)
+        draw_decision_history(project, current)
+        passage_panel.guidelines_beside(project, current.query_id)

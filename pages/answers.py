@@ -9,16 +9,16 @@ from pages.parts.shared import job_progress, ui, view_choice
 VIEWS = {
     "table": ("Runs by depth", answer_tables.draw_grid),
     "choice": ("Which evaluation chooses which system", answer_tables.draw_choices),
-    "correlation": ("Correlation", answer_tables.correlation),
-    "generate": ("Generate and compare", answer_job_forms.view),
+    "correlation": ("Correlation", answer_tables.draw_correlation),
+    "generate": ("Generate and compare", answer_job_forms.draw_forms),
 }
 
-project = ui.project()
-answer_settings.begin(project)
+project = ui.require_project()
+answer_settings.explain_missing_inputs(project)
 job_progress.watch_steps(project, "answers", "Generate and compare")
-if not answer_settings.generators(project):
+if not answer_settings.generator_models(project):
     st.markdown(answer_settings.WHAT)
-    if answers.lacking(project).answers:
+    if answers.missing_data(project).answers:
         st.caption(
             ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries with gold answers"
             " on the Home screen."
@@ -27,8 +27,8 @@ if not answer_settings.generators(project):
         st.container(key="no-answers").markdown(
             "**No answers yet.** Generate answers here, or import answers on the Home screen."
         )
-    answer_job_forms.view(project, None)
+    answer_job_forms.draw_forms(project, None)
     st.stop()
-found = answer_settings.look(project)
-view = view_choice.choose(list(VIEWS), lambda name: VIEWS[name][0])
-VIEWS[view][1](project, found)
+evaluation = answer_settings.choose_evaluation(project)
+view = view_choice.choose_view(list(VIEWS), lambda name: VIEWS[name][0])
+VIEWS[view][1](project, evaluation)

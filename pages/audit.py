@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench.audit import audits
+from exam_workbench.audit import find_audits
 from pages.parts.audit import audit_form, audit_reports, audit_state, judging_desk
 from pages.parts.shared import ui, view_choice
 
@@ -16,20 +16,20 @@ VIEWS = {
 }
 PLAN = "Plan another audit"
 
-project = ui.project()
-known = audits(project)
+project = ui.require_project()
+known = find_audits(project)
 if not known:
     st.container(key="why-audit").markdown(audit_form.WHY)
-    audit_form.form(project, "audit")
+    audit_form.draw_form(project, "audit")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    audit = audit_state.choose(known)
-    view = view_choice.choose(
+    audit = audit_state.choose_audit(known)
+    view = view_choice.choose_view(
         [*VIEWS, PLAN], lambda view: {"Board": "Leaderboard", "Paper": "Report and files"}.get(view, view)
     )
 if view == PLAN:
-    audit_form.form(project, audit_state.free_name(known))
+    audit_form.draw_form(project, audit_state.free_name(known))
 else:
     if view != "Board":
-        audit_state.about(project, audit)
+        audit_state.draw_about(project, audit)
     VIEWS[str(view)](project, audit)

@@ -5,14 +5,14 @@ confirm.
 from pages.parts.answers import answer_settings, cases_desk
 from pages.parts.shared import ui
 
-project = ui.project()
-answer_settings.begin(project)
-if not answer_settings.generators(project):
-    ui.empty(
+project = ui.require_project()
+answer_settings.explain_missing_inputs(project)
+if not answer_settings.generator_models(project):
+    ui.end_empty_screen(
         "No answers yet.",
         "Generate answers on the Answers screen, or import answers on the Home screen.",
         "answers",
         code="no-answers",
     )
-cases_desk.here().come(project.name)
-cases_desk.draw(project, answer_settings.look(project).view)
+cases_desk.case_places().come(project.name)
+cases_desk.draw(project, answer_settings.choose_evaluation(project).view)

@@ -22,30 +22,30 @@ STYLE = """
 """
 YES, NO = "yes", "no"
 KINDS = {"states": "Question bank and scoring settings", "freezes": "Snapshots of a live target"}
-VIEWS = {"Labels": flips.labels, "Questions": change_views.questions, "Leaderboard": change_views.boards}
+VIEWS = {"Labels": flips.draw_labels, "Questions": change_views.draw_questions, "Leaderboard": change_views.draw_boards}
 VIEW = "differs"
 """Name of the view in the address, and key of its widget."""
 OF = "project of the states"
 """Session key of the project whose states were last written to the address."""
 
 
-def defaults(project: Project) -> dict[str, labels.Policy]:
+def default_states(project: Project) -> dict[str, labels.Policy]:
     """Return the states before and after the newest bank version.
 
     If only one version exists, return it without and with overrides.
     """
-    policy, newest = policy_widgets.chosen(project), bank.latest_version(project)
+    policy, newest = policy_widgets.chosen_policy(project), bank.latest_version(project)
     earlier = replace(policy, bank_version=newest - 1)
     if newest < 2:
-        earlier = replace(policy, overrides=not labels.overrides(project))
+        earlier = replace(policy, overrides=not labels.find_overrides(project))
     return {"from": earlier, "to": policy}
 
 
-def options(project: Project) -> dict[str, list[Any]]:
+def state_options(project: Project) -> dict[str, list[Any]]:
     """Return the options for each part of a state."""
     return {
-        "version": [version.version for version in bank.versions(project)] + [0],
-        "grader": [grader.spec.name for grader in bank.graders(project) if grader.grades],
+        "version": [version.version for version in bank.list_versions(project)] + [0],
+        "grader": [grader.spec.name for grader in bank.label_graders(project) if grader.grades],
         "tau": list(range(1, types.MAX_RATING + 1)),
         "label": list(policy_widgets.LABEL_RULES),
         "weights": [True, False],
@@ -53,7 +53,7 @@ def options(project: Project) -> dict[str, list[Any]]:
     }
 
 
-def chosen(project: Project, side: str, default: labels.Policy) -> labels.Policy:
+def read_state(project: Project, side: str, default: labels.Policy) -> labels.Policy:
     """Return the state that the widgets or the address name."""
     usual = {
         "version": default.bank_version or bank.latest_version(project),
@@ -63,23 +63,23 @@ def chosen(project: Project, side: str, default: labels.Policy) -> labels.Policy
         "weights": default.weighted,
         "overrides": default.overrides,
     }
-    found = {name: _value(f"{side}-{name}", known, usual[name]) for name, known in options(project).items()}
+    parts = {name: _read_choice(f"{side}-{name}", known, usual[name]) for name, known in state_options(project).items()}
     return labels.Policy(
-        grader=found["grader"],
-        bank_version=found["version"],
-        min_rating=found["tau"],
+        grader=parts["grader"],
+        bank_version=parts["version"],
+        min_rating=parts["tau"],
         cutoff=default.cutoff,
-        label=found["label"],
-        weighted=found["weights"],
+        label=parts["label"],
+        weighted=parts["weights"],
         skipped=default.skipped,
         min_judgment=default.min_judgment,
-        overrides=found["overrides"],
+        overrides=parts["overrides"],
     )
 
 
-def _value(key: str, known: Sequence[Any], default: Any) -> Any:
+def _read_choice(key: str, known: Sequence[Any], default: Any) -> Any:
     """Return the value of the widget, or that of the address if the address is new or the widget was not drawn."""
-    if _given(key) is None and st.session_state.get(key) in known:
+    if _changed_in_address(key) is None and st.session_state.get(key) in known:
         return st.session_state[key]
     named = {_in_address(option): option for option in known}
     st.session_state[key] = named.get(st.query_params.get(key, ""), default if default in known else known[0])
@@ -90,21 +90,21 @@ def _in_address(value: Any) -> str:
     return {True: YES, False: NO}[value] if isinstance(value, bool) else str(value)
 
 
-def _given(key: str) -> str | None:
+def _changed_in_address(key: str) -> str | None:
     """Return the address's value of a part if a link or a step back changed it; otherwise None."""
     given = st.query_params.get(key)
     return given if given != st.session_state.get(flips.STATES, {}).get(key) else None
 
 
-def card(project: Project, side: str, state: labels.Policy, other: labels.Policy) -> None:
+def draw_state(project: Project, side: str, state: labels.Policy, other: labels.Policy) -> None:
     """Draw how one state differs from the other, and the widgets that choose it."""
-    versions = {version.version: version for version in bank.versions(project)}
+    versions = {version.version: version for version in bank.list_versions(project)}
 
     def version_name(version: int) -> str:
         if version == 0:
             return "0: before the first version"
         saved = versions[version]
-        return f"{version}: {ui.shortened(saved.note, 60)} ({saved.author}, {saved.saved_at:%d %b %Y})"
+        return f"{version}: {ui.shorten_text(saved.note, 60)} ({saved.author}, {saved.saved_at:%d %b %Y})"
 
     min_rating = labels.basis(project, state).min_rating
     words = [
@@ -116,9 +116,9 @@ def card(project: Project, side: str, state: labels.Policy, other: labels.Policy
         ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),
     ]
     differing = " · ".join(
-        f'<b style="color: var(--ew-changed)">{html.visible(said)}</b>' for said, differs in words if differs
+        f'<b style="color: var(--ew-changed)">{html.as_html(part)}</b>' for part, differs in words if differs
     )
-    known = options(project)
+    known = state_options(project)
     with st.container(border=True, height="stretch", gap="xsmall"):
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key=f"{side}-head"
@@ -147,7 +147,7 @@ def come_back(project: Project) -> dict[str, str]:
     states: dict[str, str] = st.session_state.get(flips.STATES, {})
     back = streamlit_bridge.went_back() or "passage" in st.query_params
     said = states.keys() & set(st.query_params)
-    if said or not (back and address.arrived() and st.session_state.get(OF) == project.name):
+    if said or not (back and address.is_new_screen() and st.session_state.get(OF) == project.name):
         return {}
     kept: dict[str, str] = st.session_state.get(flips.KEPT, {})
     # On the way to another screen, the browser records this screen with the other's address.
@@ -174,7 +174,7 @@ def name_states(project: Project, states: Mapping[str, labels.Policy], view: str
         }.items()
     } | {VIEW: view}
     if beside or any(st.query_params.get(key) != value for key, value in named.items()):
-        if address.arrived():
+        if address.is_new_screen():
             address.begin_at(**named, **beside)
         else:
             st.query_params.update(named)
@@ -182,26 +182,28 @@ def name_states(project: Project, states: Mapping[str, labels.Policy], view: str
     st.session_state[OF] = project.name
 
 
-def summary(project: Project, found: review.StateChanges, against: str | None) -> None:
+def draw_summary(project: Project, changes: review.StateChanges, against: str | None) -> None:
     """Draw the size of the difference: four numbers and a sentence."""
     higher = sum(
-        (flip.after or -1) > (flip.before or -1) for flip in found.flips if None not in (flip.before, flip.after)
+        (flip.after or -1) > (flip.before or -1) for flip in changes.flips if None not in (flip.before, flip.after)
     )
-    lower = sum((flip.after or 0) < (flip.before or 0) for flip in found.flips if None not in (flip.before, flip.after))
-    shift = found.shift
-    share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
-    ranks = sum(system.rank_before != system.rank_after for system in found.systems)
-    moved = "–" if found.no_board else f"{ranks} of {len(found.systems)}"
+    lower = sum(
+        (flip.after or 0) < (flip.before or 0) for flip in changes.flips if None not in (flip.before, flip.after)
+    )
+    shift = changes.shift
+    share = f"{len(changes.flips) / changes.compared:.1%}" if changes.compared else "none"
+    ranks = sum(system.rank_before != system.rank_after for system in changes.systems)
+    moved = "–" if changes.no_board else f"{ranks} of {len(changes.systems)}"
     correlation: ui.Fact = ("", "Spearman", "–", None)
     interval = ""
     if shift is not None and shift.before is not None and shift.after is not None:
-        change = ui.change(shift.before, shift.after)
+        change = ui.as_change(shift.before, shift.after)
         title = f"Spearman with {ui.plain(against or '')}"
         correlation = ("", title, f"{shift.before:.3f} → {shift.after:.3f}", None, change)
     if shift is not None and shift.low is not None and shift.high is not None:
         interval = f"95% interval of the change in correlation: {shift.low:+z.3f} to {shift.high:+z.3f}. "
-    ui.metrics(
-        ("differing", "Changed labels", f"{len(found.flips):,}", f"{share} of {found.compared:,} pooled passages"),
+    ui.draw_metrics(
+        ("differing", "Changed labels", f"{len(changes.flips):,}", f"{share} of {changes.compared:,} pooled passages"),
         ("", "Higher / lower", f"{higher:,} / {lower:,}", "New and removed labels are not counted"),
         ("", "Systems with a changed rank", moved, None),
         correlation,
@@ -210,26 +212,26 @@ def summary(project: Project, found: review.StateChanges, against: str | None) -
     )
     lines = [
         "" if shift is None else f"{interval}{shift.says} {shift.queries.says}",
-        found.no_board or "",
-        f"The min rating changes no labels. Passages with changed relevance: {found.relevance:,}."
-        * (found.before.min_rating != found.after.min_rating),
+        changes.no_board or "",
+        f"The min rating changes no labels. Passages with changed relevance: {changes.relevance:,}."
+        * (changes.before.min_rating != changes.after.min_rating),
     ]
     st.container(key="about-change").caption(ui.plain(" ".join(filter(None, lines))))
-    if any(found.partial):
-        states = zip(found.partial, SIDES.values(), (found.before, found.after), strict=True)
+    if any(changes.partial):
+        states = zip(changes.partial, SIDES.values(), (changes.before, changes.after), strict=True)
         lacking = {state.bank_version: f"{count:,} {side.lower()}" for count, side, state in states if count}
-        said = f":material/info: Labels with missing ratings, which may still change: {' and '.join(lacking.values())}."
+        note = f":material/info: Labels with missing ratings, which may still change: {' and '.join(lacking.values())}."
         if bank.latest_version(project) in lacking:
-            ui.note(said, "grading", "Grade ungraded pairs", "partial-labels")
+            ui.draw_note(note, "grading", "Grade ungraded pairs", "partial-labels")
         else:
             # The screen grades only for the newest version.
-            st.container(key="partial-labels").caption(said)
+            st.container(key="partial-labels").caption(note)
             st.container(key="grade-older-version").caption(
                 f"To grade them, run `exam grade --bank-version {min(lacking)}`"
             )
 
 
-project = ui.project(STYLE)
+project = ui.require_project(STYLE)
 if len(frozen := answers.frozen_runs(project)) > 1:
     # Old links have the former name of the view.
     old = st.query_params.get("compared") == "Two freezes of a target"
@@ -240,24 +242,24 @@ if len(frozen := answers.frozen_runs(project)) > 1:
     )  # fmt: skip
     if compared == "freezes":
         with ui.errors():
-            change_views.view(project, frozen)
+            change_views.draw_snapshots(project, frozen)
         st.stop()
-if not any(grader.grades for grader in bank.graders(project)):
-    ui.empty("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
-looking = policy_widgets.view()
-start = defaults(project)
+if not any(grader.grades for grader in bank.label_graders(project)):
+    ui.end_empty_screen("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
+looking = policy_widgets.require_view()
+start = default_states(project)
 kept = come_back(project)
-before, after = (chosen(project, side, start[side]) for side in SIDES)
+before, after = (read_state(project, side, start[side]) for side in SIDES)
 left, right = st.columns(2)
 with left:
-    card(project, "from", before, after)
+    draw_state(project, "from", before, after)
 with right:
-    card(project, "to", after, before)
-view = str(_value(VIEW, list(VIEWS), "Labels"))
+    draw_state(project, "to", after, before)
+view = str(_read_choice(VIEW, list(VIEWS), "Labels"))
 name_states(project, {"from": before, "to": after}, view, kept)
 measure, against = looking.measure, looking.against
 if before == after:
-    ui.empty(
+    ui.end_empty_screen(
         "Before and After are the same.",
         "Change a setting on one side. To create a new bank version, save in the question bank.",
         "question_bank",
@@ -265,7 +267,7 @@ if before == after:
     )
 with st.spinner("Comparing the two states"):
     found = review.state_changes(project, before, after, measure, against)
-summary(project, found, against)
+draw_summary(project, found, against)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
     st.segmented_control("View", list(VIEWS), key=VIEW, required=True, label_visibility="collapsed")
     st.download_button(

@@ -18,23 +18,23 @@ VIEWS = {
 
 def chosen_policy(project: Project) -> labels.Policy | None:
     """Return the scoring settings of the labels; None if nothing has been graded."""
-    if not any(grader.grades for grader in bank.graders(project)):
+    if not any(grader.grades for grader in bank.label_graders(project)):
         return None
-    return policy_widgets.view().policy
+    return policy_widgets.require_view().policy
 
 
-arrived = disagreements_address.arrive()
+arrived = disagreements_address.apply_address()
 # People edit questions after these cases, so judgments that are held out are not among them.
-project = for_tuning(ui.project(further_lists.STYLE))
+project = for_tuning(ui.require_project(further_lists.STYLE))
 policy = chosen_policy(project)
-known = parts.sides(project, policy)
+known = parts.list_sides(project, policy)
 if len(known) < 2:
-    ui.empty("Nothing to compare yet.", "Import judgments or grade the pool.", "home", code="no-two-sides")
+    ui.end_empty_screen("Nothing to compare yet.", "Import judgments or grade the pool.", "home", code="no-two-sides")
 with st.container(horizontal=True, vertical_alignment="bottom", key="case-sides"):
     left, right = parts.choose_sides(known, arrived)
     # If the sides cannot be compared, the screen ends below; the address should name them anyway.
-    disagreements_address.write()
-    parts.downloads(review.agreement(project, left, right))
+    disagreements_address.write_address()
+    parts.draw_downloads(review.side_agreement(project, left, right))
     parts.hold_out(project)
 offered = [
     view for view in VIEWS if view in ("queue", "record") or further_lists.judged_by(left, right, project, policy)
@@ -45,11 +45,11 @@ view = st.segmented_control(
     "Show", offered, format_func=VIEWS.__getitem__, key=disagreements_address.WIDGETS["view"], required=True,
     label_visibility="collapsed",
 )  # fmt: skip
-disagreements_address.put(view="" if view == "queue" else view)
+disagreements_address.change_place(view="" if view == "queue" else view)
 if view == "queue":
     if arrived or "order" not in st.session_state:
         case_acts.set_widgets(project)
     case_acts.queue_view(project, left, right, policy)
 else:
-    disagreements_address.write()
+    disagreements_address.write_address()
     further_lists.LISTS[str(view)](project, left, right, policy)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from exam_workbench import exchange, labels, text
 from exam_workbench.store import Project
-from pages.parts.export.export_files import download, others, publishing
+from pages.parts.export.export_files import draw_download, draw_other_files, draw_publishing
 from pages.parts.shared import policy_widgets, readiness, ui
 
 # Boxes are side by side if they fit, otherwise below each other.
@@ -16,17 +16,17 @@ STYLE = """
 """
 
 
-def qrels(project: Project) -> tuple[labels.Policy, bool]:
+def draw_qrels(project: Project) -> tuple[labels.Policy, bool]:
     """Draw the qrels of the scoring settings with their basis; return the settings and whether the qrels are binary."""
     st.header("Labels as qrels", anchor=False)
-    policy = policy_widgets.view().policy
+    policy = policy_widgets.require_view().policy
     readiness.draw(project)
     base = labels.basis(project, policy)
     labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())
-    state = labels.readiness(project, base)
+    state = labels.label_readiness(project, base)
     if not labelled:
         _rests_on(state, labelled)
-        ui.empty("No labels yet.", "Grade the pool first.", "grading", "no-labels")
+        ui.end_empty_screen("No labels yet.", "Grade the pool first.", "grading", "no-labels")
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
         if "binary" not in st.session_state and "binary" not in st.query_params:
@@ -35,11 +35,11 @@ def qrels(project: Project) -> tuple[labels.Policy, bool]:
         binary = st.checkbox(f"Binary: 1 from rating {base.min_rating}, else 0", key="binary", bind="query-params")
         st.session_state["binary before"] = binary
     with button:
-        download(
+        draw_download(
             project, "Download qrels", "qrels", f"{project.name}{'-binary' * binary}.qrels",
-            lambda: exchange.exporting.qrels(project, policy, binary=binary), ui.person(), primary=True,
+            lambda: exchange.exporting.qrels_text(project, policy, binary=binary), ui.person(), primary=True,
         )  # fmt: skip
-    gate(state, list(labels.progress(project, base).ungraded_of))
+    draw_completeness(state, list(labels.grading_progress(project, base).ungraded_of))
     _rests_on(state, labelled)
     left, right = st.columns(2)
     counted = exchange.qrels_counts(project, policy, binary)
@@ -59,7 +59,7 @@ def _rests_on(state: labels.Readiness, labelled: int) -> None:
     share = f"{rated / state.needed:.1%}" if state.needed else "–"
     unlisted = "The file does not list these passages. They do not count as 0."
     partial = "Some pairs of these labels are ungraded or failed."
-    ui.metrics(
+    ui.draw_metrics(
         ("labels", "Labels", f"{labelled:,}", None),
         ("graded", "Pairs graded", share, f"{rated:,} of {state.needed:,}"),
         ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
@@ -68,7 +68,7 @@ def _rests_on(state: labels.Readiness, labelled: int) -> None:
     )  # fmt: skip
 
 
-def gate(state: labels.Readiness, ungraded: list[str]) -> None:
+def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
     """Show before any download how complete the labels are.
 
     The order is: decisions for a person, pairs to grade, effect on the file.
@@ -81,7 +81,7 @@ def gate(state: labels.Readiness, ungraded: list[str]) -> None:
         st.container(key="complete").success(
             f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:"
         )
-        ui.speaking(state.speaking_passages)
+        ui.draw_speaking(state.speaking_passages)
         return
     untexted, left_out = text.how_many(state.without_text, "pairs"), state.unlabelled_passages
     notes = (
@@ -108,14 +108,14 @@ def gate(state: labels.Readiness, ungraded: list[str]) -> None:
         st.container(key="incomplete").warning(said, icon=":material/warning:")
         with st.container(horizontal=True):
             if state.stale_overrides:
-                ui.go("passages", "Check the overrides", overridden="true")
+                ui.draw_link("passages", "Check the overrides", overridden="true")
             if state.ungraded or state.failed:
-                ui.go("grading", "Grade the ungraded pairs")
-    ui.speaking(state.speaking_passages)
+                ui.draw_link("grading", "Grade the ungraded pairs")
+    ui.draw_speaking(state.speaking_passages)
 
 
-project = ui.project(STYLE)
-policy, binary = qrels(project)
+project = ui.require_project(STYLE)
+policy, binary = draw_qrels(project)
 if project.allows("publish"):
-    publishing(project, policy, binary)
-others(project)
+    draw_publishing(project, policy, binary)
+draw_other_files(project)

@@ -26,15 +26,15 @@ STYLE = """
 def boards_alone(project: Project) -> None:
     """Draw the state of the project for a viewer who may see only its leaderboards."""
     board = None
-    if (view := policy_widgets.seen()) is not None:
-        board = review.leading(project, view.policy, view.measure, view.against)
+    if (view := policy_widgets.current_view()) is not None:
+        board = review.leading_systems(project, view.policy, view.measure, view.against)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(
             "You can see the leaderboards of this project. Only assessors and organizers see its questions and grades."
         )
-        ui.go("leaderboard")
+        ui.draw_link("leaderboard")
     readiness.draw(project)
-    panels.draw("state", [panels.board(board), panels.counted(bank.counts(project))])
+    panels.draw("state", [panels.board_panel(board), panels.contents_panel(bank.project_counts(project))])
 
 
 def next_line(step: bank.NextStep) -> None:
@@ -42,56 +42,63 @@ def next_line(step: bank.NextStep) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.container(key=f"next {step.screen}", width="content").markdown(f"**Next:** {ui.plain(step.sentence)}")
         if step.screen != "home":
-            ui.go(step.screen)
+            ui.draw_link(step.screen)
 
 
-def standing(project: Project, found: dict[str, int], lead: bool) -> None:
+def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> None:
     """Draw three doors with their open tasks, and a picture of the project's state.
 
     Args:
-        found: the counts of the project.
+        counts: the counts of the project.
         lead: whether to begin with the next step.
     """
     person = ui.person()
     progress: labels.Progress | None = None
     agreement, board = None, None
     stale: list[labels.Override] = []
-    if (view := policy_widgets.seen()) is not None:
+    if (view := policy_widgets.current_view()) is not None:
         # Cached results appear at once.
         with st.spinner("Reading the grades", show_time=False):
-            progress = labels.progress(project, labels.basis(project, view.policy))
-            agreement = review.agreeing(project, view.policy)
-            board = review.leading(project, view.policy, view.measure, view.against)
+            progress = labels.grading_progress(project, labels.basis(project, view.policy))
+            agreement = review.agreement_status(project, view.policy)
+            board = review.leading_systems(project, view.policy, view.measure, view.against)
             stale = review.stale_overrides(project) if progress.stale_overrides else []
     work, graded = review.to_curate(project, progress, person), progress is not None
     unsaved = sum(one.count for one in work.drafts)
-    grader = policy_widgets.grader(project)
+    grader = policy_widgets.current_grader(project)
     asked = "query" if grader and grader.method == "direct" else "question"
     if lead:
-        next_line(bank.next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked))
+        next_line(bank.next_step(counts, progress.ungraded if progress else 0, unsaved, len(stale), asked))
     readiness.draw(project)
-    if view is not None and (said := policy_widgets.succeeded(project, view.policy.grader, SAID_FOR)):
+    if view is not None and (said := policy_widgets.describe_succession(project, view.policy.grader, SAID_FOR)):
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", panels.curate(work, person, found["queries"] - found["exams"], found["items"], graded)),
-            ("review", panels.review(agreement, stale, found["judgments"], graded)),
-            ("publish", panels.publish(progress, len(stale), next(iter(exchange.publications(project)), None))),
+            ("curate", panels.curate_door(work, person, counts["queries"] - counts["exams"], counts["items"], graded)),
+            ("review", panels.review_door(agreement, stale, counts["judgments"], graded)),
+            (
+                "publish",
+                panels.publish_door(progress, len(stale), next(iter(exchange.list_publications(project)), None)),
+            ),
         ):
             with st.container(border=True, key=f"door-{name}"):
                 panels.draw(f"door {name}", [door], framed=False)
                 if name == "publish" and progress is not None:
                     qrels_download(project)
-    shown = [panels.grading(progress, found["failed pairs"]), panels.agreement(agreement), panels.board(board)]
-    panels.draw("state", [*shown, panels.latest(project), panels.counted(found)])
+    shown = [
+        panels.grading_panel(progress, counts["failed pairs"]),
+        panels.agreement_panel(agreement),
+        panels.board_panel(board),
+    ]
+    panels.draw("state", [*shown, panels.latest_panel(project), panels.contents_panel(counts)])
 
 
 def qrels_download(project: Project) -> None:
     """Draw a button that downloads the labels as qrels in one click; the Export screen shows their basis."""
-    policy, author, file = policy_widgets.chosen(project), ui.person(), f"{project.name}.qrels"
+    policy, author, file = policy_widgets.chosen_policy(project), ui.person(), f"{project.name}.qrels"
     ui.download(
         "Download qrels",
-        lambda: exchange.recorded(project, author, "qrels", file, lambda: exchange.qrels(project, policy)),
+        lambda: exchange.record_export(project, author, "qrels", file, lambda: exchange.qrels_text(project, policy)),
         file,
         mime="text/plain",
         icon=":material/download:",
@@ -101,7 +108,7 @@ def qrels_download(project: Project) -> None:
     )
 
 
-ui.begin(STYLE)
+ui.begin_screen(STYLE)
 st.markdown(WHAT_THIS_IS)
 creation.undo_removal()
 try:
@@ -109,32 +116,32 @@ try:
 except errors.WorkbenchError as error:
     ui.show_error(error)
     st.text("Choose another project on the left, or create a new one.")
-    creation.creation(may=False)
+    creation.draw_creation(may=False)
     st.stop()
 if project is None:
-    creation.creation(may=False)
+    creation.draw_creation(may=False)
 else:
     reads = project.allows("read the bank")
     if reads and exchange.is_demo(project):
-        tour.greet()
-    found = bank.counts(project)
+        tour.draw_greeting()
+    found = bank.project_counts(project)
     imports_first = reads and project.allows("import files") and bank.lacks_passages(found)
     if imports_first:
         next_line(bank.next_step(found))
-        file_imports.imports(project, found)
+        file_imports.draw_imports(project, found)
     drawn = st.container() if imports_first else st.container(key="standing")
     if project.allows("import files") and not imports_first:
-        file_imports.imports(project)
+        file_imports.draw_imports(project)
     if project.allows("organize"):
         # The server keeps whether the expander is open: the browser forgets it when the page is redrawn.
         with st.expander("Create another project", key="create another", on_change="rerun"):
-            creation.creation()
+            creation.draw_creation()
         creation.rename_or_remove(project)
     if project.allows("take everything out"):
-        creation.safekeeping(project)
+        creation.draw_backups(project)
     # Last, so that the rest of the screen appears before a large set of grades is read.
     with drawn:
         if not reads:
             boards_alone(project)
         elif not imports_first or any(found[name] for name in panels.COUNTED):
-            standing(project, found, lead=not imports_first)
+            draw_project_state(project, found, lead=not imports_first)

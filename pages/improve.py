@@ -7,8 +7,8 @@ from exam_workbench.measures.item_response import CRITERIA, DROP, STEPS
 from pages.parts.exams import exam_facts, item_quality
 from pages.parts.shared import ui
 
-project = ui.project()
-exam, items = exam_facts.opened(project)
+project = ui.require_project()
+exam, items = exam_facts.choose_exam(project)
 with st.container(horizontal=True, vertical_alignment="bottom"):
     by = st.selectbox(
         "Drop items with the lowest", CRITERIA, format_func=item_quality.CRITERION_NAMES.__getitem__, key="by",
@@ -17,6 +17,6 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     drop = st.number_input("Items per step (%)", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
     steps = st.number_input("Steps", 1, 10, STEPS, key="steps", bind="query-params", width=120)
 with ui.or_empty("students"), st.spinner("Dropping items and fitting the model again"):
-    found = exams.shorter(project, exam, float(drop), int(steps), by)
+    found = exams.propose_shorter_exam(project, exam, float(drop), int(steps), by)
 item_quality.draw_shortening(project, exam, items, found)
 item_quality.offer_planting(project, exam)

@@ -5,14 +5,14 @@ import streamlit as st
 from pages.parts.answers import check_agreement
 from pages.parts.shared import job_progress, ui
 
-project = ui.project()
-check_agreement.imports(project)
+project = ui.require_project()
+check_agreement.draw_import(project)
 job_progress.watch_steps(project, "answers", "Generate and compare")
-known = check_agreement.truth(project)
+known = check_agreement.choose_reference(project)
 if known is None:
-    check_agreement.missing(project)
+    check_agreement.explain_missing(project)
     st.stop()
 beside, said = known
-rows = check_agreement.table(project, beside, said)
-check_agreement.curve(rows)
+rows = check_agreement.draw_agreement(project, beside, said)
+check_agreement.draw_threshold_curve(rows)
 check_agreement.ask_model(project, said)

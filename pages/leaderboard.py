@@ -4,11 +4,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import audit, exchange, labels, measures, study
-from exam_workbench.records import boards
+from exam_workbench.records import imported_leaderboards
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.boards import leaderboard_table as board_table
-from pages.parts.boards.coverage_views import by_budget, sample_sizes, sealed
+from pages.parts.boards.coverage_views import draw_by_budget, draw_sealed, sample_sizes
 from pages.parts.boards.leaderboard_table import Column, Named
 from pages.parts.boards.leaderboard_views import (
     TEST_NAMES,
@@ -17,7 +17,7 @@ from pages.parts.boards.leaderboard_views import (
     choose_gold_run,
     choose_test,
     correlation_strip,
-    matrix,
+    draw_matrix,
     significance_columns,
     two_boards,
     two_systems,
@@ -44,10 +44,10 @@ VIEWS = {
     "All boards": all_boards,
     "Two boards": two_boards,
     "Two systems": two_systems,
-    "By budget": by_budget,
-    "Significance": matrix,
+    "By budget": draw_by_budget,
+    "Significance": draw_matrix,
     "Sample size": sample_sizes,
-    "Sealed questions": sealed,
+    "Sealed questions": draw_sealed,
 }
 
 
@@ -55,7 +55,7 @@ def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard)
     """Return the share of needed pairs behind the labels and why others are missing; empty if complete."""
     if board.usable == board.needed:
         return ""
-    lacks = labels.readiness(project, labels.basis(project, policy))
+    lacks = labels.label_readiness(project, labels.basis(project, policy))
     ungraded = sum(board.ungraded.values())
     missing = {"ungraded": ungraded, "failed or without text": board.needed - board.usable - ungraded}
     if ungraded == lacks.ungraded:
@@ -67,25 +67,25 @@ def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard)
     )
 
 
-def reached(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> list[Column]:
+def optional_columns(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> list[Column]:
     """Return columns that only some leaderboards need: labelled share, star for the reference, cost of a score."""
     runs = [system.run for system in board.systems]
-    found: list[Column] = []
+    columns: list[Column] = []
     if board.usable < board.needed:
-        shares = study.labelled(project, policy, policy.cutoff)
+        shares = study.labelled_shares(project, policy, policy.cutoff)
         about = f"Share of the top {policy.cutoff} with a label. Passages without a label count as not relevant."
-        found.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
+        columns.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:
         about = f"Within the standard error of {board.reference.run}"
-        found.append(Column(STAR, [STAR if run in board.starred else "" for run in runs], about))
+        columns.append(Column(STAR, [STAR if run in board.starred else "" for run in runs], about))
     if board.lengths:
         spent = [board.lengths.get(run) for run in runs]
-        found.append(Column("Words", [length.words if length else None for length in spent], digits=1))
-        found.append(Column("Passages", [length.passages if length else None for length in spent], digits=1))
-    return found
+        columns.append(Column("Words", [length.words if length else None for length in spent], digits=1))
+        columns.append(Column("Passages", [length.passages if length else None for length in spent], digits=1))
+    return columns
 
 
-def tested(board: labels.Leaderboard, groups: study.Alike) -> str:
+def describe_comparison(board: labels.Leaderboard, groups: study.Alike) -> str:
     """Return how the best systems were compared, or why they were not."""
     if groups.untested:
         return f":material/help: No significance test: {ui.plain(groups.untested[0])}"
@@ -98,63 +98,65 @@ def tested(board: labels.Leaderboard, groups: study.Alike) -> str:
     )
 
 
-def sentence(found: study.Summary, board: labels.Leaderboard, compared: labels.Comparison | None) -> None:
+def draw_summary_sentence(
+    findings: study.Summary, board: labels.Leaderboard, compared: labels.Comparison | None
+) -> None:
     """Draw the sentence above the leaderboard. Each part opens the numbers behind it."""
     with st.container(horizontal=True, key="summary"):
-        if found.separation:
-            with chip("separation", found.separation):
-                st.container(key="told-apart").caption(tested(board, found.groups))
+        if findings.separation:
+            with draw_sentence_part("separation", findings.separation):
+                st.container(key="told-apart").caption(describe_comparison(board, findings.groups))
                 if board.reference is not None:
                     st.container(key="starred").caption(
                         f"{STAR} marks scores within the standard error of {ui.plain(board.reference.run)}"
-                        f" (1 ± {ui.number(board.reference.std_error, 4)}, with all its pooled passages)."
+                        f" (1 ± {ui.as_number(board.reference.std_error, 4)}, with all its pooled passages)."
                     )
                 if (length := board.length_correlation()) is not None:
                     st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
         if compared is not None:
-            with chip("agreement", found.agreement):
+            with draw_sentence_part("agreement", findings.agreement):
                 correlation_strip(compared)
-        if found.grading:
-            with chip("grading", found.grading):
-                said = "All pairs that the measure needs are graded." if board.usable == board.needed else ""
+        if findings.grading:
+            with draw_sentence_part("grading", findings.grading):
+                note = "All pairs that the measure needs are graded." if board.usable == board.needed else ""
                 ungraded = "" if compared else ui.plain(board.says_ungraded)
-                st.container(key="rests-on").caption(f"{said}{rests_on(project, policy, board)} {ungraded}")
-        if found.auditing:
-            with chip("auditing", found.auditing):
-                audit_state.says_audit(project, policy, board.measure, audited)
+                st.container(key="rests-on").caption(f"{note}{rests_on(project, policy, board)} {ungraded}")
+        if findings.auditing:
+            with draw_sentence_part("auditing", findings.auditing):
+                audit_state.draw_audit_note(project, policy, board.measure, audited)
         if compared is not None and exchange.is_demo(project):
             st.container(key="made-collection", width="content").caption(exchange.MADE_COLLECTION)
 
 
-def chip(key: str, label: str) -> DeltaGenerator:
+def draw_sentence_part(key: str, label: str) -> DeltaGenerator:
     """Draw a part of the sentence and return the container that it opens."""
     return st.popover(f"{ui.plain(label)}.", type="tertiary", key=f"summary {key}")
 
 
 @st.fragment
-def systems(mine: Named, official: Named | None, further: list[Column], groups: study.Alike) -> None:
+def draw_systems(primary: Named, official: Named | None, further: list[Column], groups: study.Alike) -> None:
     """Draw the leaderboard; a click on a system opens its queries without redrawing the rest."""
-    follow = board_table.follow()
-    run, asked = board_table.followed()
+    follow = board_table.click_callbacks()
+    run, asked = board_table.find_followed()
     opened = None
-    if run in mine.board.scores:
+    if run in primary.board.scores:
         # A system opens with all its queries, including those outside the compared ones.
-        found = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True)
+        full_board = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True)
         beside = labels.official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""
-        opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
+        opened = board_table.system_details(project, full_board, beside, str(run), name, asked, groups)
     elif run:
         st.container(key="unknown-system").info(ui.plain(f"Unknown system '{run}'."), icon=":material/help:")
-    board_table.draw(mine, official, groups, further, opened, follow)
+    board_table.draw(primary, official, groups, further, opened, follow)
 
 
-project = ui.project(STYLE)
-looking = policy_widgets.view()
+project = ui.require_project(STYLE)
+looking = policy_widgets.require_view()
 policy, measure, against = looking.policy, looking.measure, looking.against
-imported = dict(boards(project))
+imported = dict(imported_leaderboards(project))
 official_measure = imported.get(against or "", measure)
 with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
-    view = view_choice.choose(
+    view = view_choice.choose_view(
         [BOARD, *VIEWS], lambda view: "Leaderboard" if view == BOARD else view.replace("boards", "leaderboards")
     )
     more = st.popover(
@@ -165,9 +167,11 @@ with more:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against is not None:
         same = measure if measures.parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
-        official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
-    queries = policy_widgets.queries()
-    ties = policy_widgets.ties()
+        official_measure = policy_widgets.choose_measure(
+            "Official measure", cover=False, key=f"official {same}", default=same
+        )
+    queries = policy_widgets.choose_queries()
+    ties = policy_widgets.choose_ties()
     test, differs_from = choose_test()
     choose_gold_run(project)
 screen = Screen(
@@ -192,19 +196,19 @@ else:
     )
     board, official = compared.board, Named(f"{against} {official_measure}", compared.official)
 audited = audit.audited_by(project, policy, board.measure)
-found = study.summarize(project, board, compared, audited.measure_title if audited else None, test)
-sentence(found, board, compared)
+findings = study.summarize_board(project, board, compared, audited.measure_title if audited else None, test)
+draw_summary_sentence(findings, board, compared)
 ready = readiness.draw(project, after_sentence=True)
 if board.needed:
     trust.leaderboard_note(project, policy.grader)
 if not board.systems:
     if compared is not None:
         st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")
-        ui.go("grading", "Grade the ungraded pairs")
+        ui.draw_link("grading", "Grade the ungraded pairs")
     # No query is complete: the systems are ordered by all queries, and nothing is compared.
     board, official = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True), None
-    found = study.summarize(project, board)
+    findings = study.summarize_board(project, board)
 name = "Gold" if board.source == "gold" else "Exam"
-further = [*reached(project, policy, board), *significance_columns(board, differs_from, test)]
-with readiness.greyed(ready):
-    systems(Named(f"{name} {board.measure}", board), official, further, found.groups)
+further = [*optional_columns(project, policy, board), *significance_columns(board, differs_from, test)]
+with readiness.greyed_leaderboard(ready):
+    draw_systems(Named(f"{name} {board.measure}", board), official, further, findings.groups)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from exam_workbench import bank, errors, labels, study, text, types
 from exam_workbench.measures import MEASURES as KNOWN, Ties
-from exam_workbench.records import boards, official_sources
+from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
 from pages.parts.boards import agreement_table, leaderboard_table
 from pages.parts.shared import policy_widgets, ui, view_choice
@@ -19,7 +19,7 @@ SOON = 0.6
 """Seconds between two updates of a table that is being computed."""
 
 
-def closer(
+def cell_details(
     project: Project,
     table: study.MetaTable,
     place: tuple[int, int],
@@ -32,13 +32,13 @@ def closer(
     policy, cell = row.row.policy, row.cells[place[1]]
     href = None
     if row.row.source == "exam" and policy.bank_version is None:
-        href = leaderboard_table.link(
+        href = leaderboard_table.screen_link(
             "leaderboard", grader=str(policy.grader), tau=str(policy.min_rating),
             label=policy_widgets.LABEL_RULES.get(policy.label, policy.label), measure=cell.measure,
             against=column.against, relevant=str(official.min_judgment), **{"over-queries": queries},
         )  # fmt: skip
-    found = study.cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
-    return agreement_table.behind(table, place, found, href)
+    comparison = study.cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
+    return agreement_table.cell_data(table, place, comparison, href)
 
 
 def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
@@ -51,28 +51,28 @@ def chosen_measure(against: str, imported: dict[str, str]) -> str | None:
     return None if picked == SAME else str(picked)
 
 
-def several(label: str, options: list[str], key: str, everything: str, **more: Any) -> list[str]:
+def choose_several(label: str, options: list[str], key: str, everything: str, **more: Any) -> list[str]:
     """Draw a multiple choice that is kept in the URL and return it; an empty choice means `everything`."""
     return st.multiselect(label, options, key=key, bind="query-params", placeholder=everything, **more)
 
 
 @st.fragment
-def cells(table: study.MetaTable) -> None:
+def draw_cells(table: study.MetaTable) -> None:
     """Draw the table; a click on a cell opens its two leaderboards without redrawing the rest."""
     detail = None
     with ui.errors():
-        if (place := agreement_table.place(table)) is not None:
-            detail = closer(project, table, place, official, ties, queries)
-    agreement_table.draw(table, shown, view == HEAT, detail, on_pick=agreement_table.picked)
+        if (place := agreement_table.find_open_cell(table)) is not None:
+            detail = cell_details(project, table, place, official, ties, queries)
+    agreement_table.draw(table, shown, view == HEAT, detail, on_pick=agreement_table.keep_picked_cell)
 
 
-project = ui.project()
+project = ui.require_project()
 against_known = official_sources(project)
 if not against_known:
     what = "No official leaderboard yet."
-    ui.empty(what, "Import judgments or an official leaderboard.", "home", "no-boards")
+    ui.end_empty_screen(what, "Import judgments or an official leaderboard.", "home", "no-boards")
 st.caption("How well each combination of grader, min rating and measure agrees with the official leaderboard.")
-looking = policy_widgets.seen()
+looking = policy_widgets.current_view()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     # Judgments and imported leaderboards can be compared before anything has been graded.
     against = looking.against if looking else None
@@ -81,10 +81,10 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             key = "compared-with" if looking else "against"
             against = str(st.selectbox("Official leaderboard", against_known, key=key, bind="query-params"))
     with st.container(width=250):
-        names = several("Rows", study.methods(project), "rows", "All rows")
+        names = choose_several("Rows", study.list_methods(project), "rows", "All rows")
     with st.container(width=250):
         ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
-        measures = several(
+        measures = choose_several(
             "Measures", list(dict.fromkeys([*study.META_MEASURES, *ranked])), "measures",
             f"Default ({len(study.META_MEASURES)})", accept_new_options=True,
             help=f"Default: {', '.join(study.META_MEASURES)}. You can type other measures, such as P@30 or"
@@ -97,7 +97,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
         key="more",
     )
 with more:
-    against_measure = chosen_measure(against, dict(boards(project)))
+    against_measure = chosen_measure(against, dict(imported_leaderboards(project)))
     ratings = st.pills(
         "Min ratings", range(1, types.MAX_RATING + 1), selection_mode="multi", default=list(study.MIN_RATINGS),
         key="ratings", bind="query-params",
@@ -106,16 +106,18 @@ with more:
         "Correlation", study.COEFFICIENTS, selection_mode="multi", default=list(study.COEFFICIENTS[:2]),
         format_func=study.TITLES.__getitem__, key="coefficients", bind="query-params",
     )  # fmt: skip
-    queries = policy_widgets.queries()
-    ties = policy_widgets.ties()
-    rules = several("Label rules", list(policy_widgets.LABEL_RULES), "label-rules", "Best rating",
+    queries = policy_widgets.choose_queries()
+    ties = policy_widgets.choose_ties()
+    rules = choose_several("Label rules", list(policy_widgets.LABEL_RULES), "label-rules", "Best rating",
                     format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
-    numbers = several("Bank versions", [str(v.version) for v in bank.versions(project)], "versions", "Newest")
+    numbers = choose_several(
+        "Bank versions", [str(v.version) for v in bank.list_versions(project)], "versions", "Newest"
+    )
 
-official = labels.Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
+official = labels.Policy(min_judgment=policy_widgets.chosen_policy(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
-    view = view_choice.choose([TABLE, HEAT], key="shape")
+    view = view_choice.choose_view([TABLE, HEAT], key="shape")
     if st.toggle(
         "Intervals",
         key="intervals",
@@ -133,7 +135,7 @@ so_far = st.empty()
 drawn_at = time.monotonic()
 
 
-def tell(part: study.MetaTable) -> None:
+def draw_progress(part: study.MetaTable) -> None:
     """Draw the finished rows and the progress; draw nothing if all rows are ready at once."""
     global drawn_at
     done = len(part.rows)
@@ -161,7 +163,7 @@ try:
         ties,
         samples=samples,
         queries=queries,
-        told=tell,
+        report=draw_progress,
     )
 except errors.WorkbenchError as error:
     so_far.empty()
@@ -176,9 +178,11 @@ for name, content, kind in (
         name, content(table, shown), f"{project.name}-measures.{'tex' if name == 'LaTeX' else 'tsv'}", kind,
         on_click="ignore", type="tertiary", icon=":material/download:",
     )  # fmt: skip
-cells(table)
-said = study.caption(table, near="shaded") if view == TABLE else study.caption(table, near="", poor="pale")
-st.container(key="legend").caption(ui.plain(f"Select a cell to see its two leaderboards. {said}"))
+draw_cells(table)
+table_caption = (
+    study.make_caption(table, near="shaded") if view == TABLE else study.make_caption(table, near="", poor="pale")
+)
+st.container(key="legend").caption(ui.plain(f"Select a cell to see its two leaderboards. {table_caption}"))
 reasons = st.container(key="undefined-cells")
 for reason, where in table.reasons().items():
     reasons.caption(ui.plain(f"{study.UNDEFINED} {reason} ({text.how_many(len(where), 'cells')})"))

@@ -11,9 +11,9 @@ from exam_workbench.records import (
     Double,
     claim_double,
     decline_double,
-    doubles,
-    guidelines,
+    find_guidelines,
     mark_done,
+    open_double_assignments,
     pool_depth,
     pooled_queries,
     run_names,
@@ -49,83 +49,87 @@ STYLE = """
 """
 
 
-def offers(project: Project, name: str, texts: dict[str, str]) -> None:
+def draw_offers(project: Project, name: str, texts: dict[str, str]) -> None:
     """Draw the double assignments that the person was asked to judge or may claim, with buttons to claim or decline."""
-    found = [one for one in doubles(project) if one.is_open_to(name)]
-    if not (name and found and project.allows("claim work")):
+    open_doubles = [double for double in open_double_assignments(project) if double.is_open_to(name)]
+    if not (name and open_doubles and project.allows("claim work")):
         return
-    with st.expander(f"Double assignments for you: {len(found)}", icon=":material/group_add:", expanded=True):
+    with st.expander(f"Double assignments for you: {len(open_doubles)}", icon=":material/group_add:", expanded=True):
         st.caption(
             "These are assigned to several assessors. No assessor sees other assessors' judgments before adjudication."
         )
-        for one in found:
-            offer(project, one, name, texts.get(one.query_id, one.query_id))
+        for double in open_doubles:
+            draw_offer(project, double, name, texts.get(double.query_id, double.query_id))
 
 
-def offer(project: Project, one: Double, name: str, text: str) -> None:
+def draw_offer(project: Project, double: Double, name: str, text: str) -> None:
     """Draw one offered double assignment."""
-    with st.container(key=f"work-offer-{one.key}", horizontal=True, vertical_alignment="center"):
-        about = "" if one.passages is None else f"{how_many(len(one.passages), 'passages')} of "
-        asked = one.people.get(name) == "asked"
-        said = (
-            "An organizer asks you to judge this." if asked else f"Assessors still needed: {one.free} of {one.wanted}."
+    with st.container(key=f"work-offer-{double.key}", horizontal=True, vertical_alignment="center"):
+        about = "" if double.passages is None else f"{how_many(len(double.passages), 'passages')} of "
+        asked = double.people.get(name) == "asked"
+        request = (
+            "An organizer asks you to judge this."
+            if asked
+            else f"Assessors still needed: {double.free} of {double.wanted}."
         )
-        st.markdown(f"**{ui.plain(about + ui.shortened(text, ui.LISTED))}**  \n{ui.plain(said)}")
+        st.markdown(f"**{ui.plain(about + ui.shorten_text(text, ui.LISTED))}**  \n{ui.plain(request)}")
         for label, act in (("Claim", claim_double), ("Decline", decline_double)):
-            mine = partial(act, number=one.key)
-            presses.doing(label, mine, project, one.query_id, key=f"{label.lower()} {one.key}", type="tertiary")
+            numbered_act = partial(act, number=double.key)
+            presses.act_button(
+                label, numbered_act, project, double.query_id, key=f"{label.lower()} {double.key}", type="tertiary"
+            )
 
 
-def due(one: review.Work) -> str:
+def due_note(work: review.Work) -> str:
     """Return the due date as Markdown; empty without one."""
-    if one.due is None:
+    if work.due is None:
         return ""
-    said = f"{one.due:%d %B %Y}"
-    return f":red[overdue since {said}]" if one.late(date.today()) else f"due {said}"
+    day = f"{work.due:%d %B %Y}"
+    return f":red[overdue since {day}]" if work.late(date.today()) else f"due {day}"
 
 
-def row(project: Project, one: review.Work, name: str, listed_as: str) -> None:
+def draw_work(project: Project, work: review.Work, name: str, listed_as: str) -> None:
     """Draw one query: whether it is done, its next step, and links to the work on it.
 
     Args:
         listed_as: its name in the filter of Passages.
     """
-    there, only = {"query": one.query_id}, {"query": one.query_id, "of_query": listed_as}
-    with st.container(key=f"work-{one.query_id}", horizontal=True, vertical_alignment="center"):
+    at_query, only = {"query": work.query_id}, {"query": work.query_id, "of_query": listed_as}
+    with st.container(key=f"work-{work.query_id}", horizontal=True, vertical_alignment="center"):
         about = "Enter your name first." if not name else None
-        done = presses.checkbox("Done", one.done, f"done {one.query_id}", disabled=not name, help=about)
+        done = presses.checkbox("Done", work.done, f"done {work.query_id}", disabled=not name, help=about)
         if done is not None:
-            presses.do(mark_done, project, one.query_id, done)
-        with st.container(key=f"query-{one.query_id}"):
-            title = f"**{ui.plain(ui.shortened(one.text, ui.LISTED))}**"
-            step = one.next
-            narrowed = (only if step.screen == "passages" else there) | ({step.only: "true"} if step.only else {})
-            ui.go(step.screen, title, None, f"Next: {step.said}", **narrowed)
-            if notes := waiting(one):
+            presses.run_act(mark_done, project, work.query_id, done)
+        with st.container(key=f"query-{work.query_id}"):
+            title = f"**{ui.plain(ui.shorten_text(work.text, ui.LISTED))}**"
+            step = work.next
+            narrowed = (only if step.screen == "passages" else at_query) | ({step.only: "true"} if step.only else {})
+            ui.draw_link(step.screen, title, None, f"Next: {step.said}", **narrowed)
+            if notes := work_notes(work):
                 st.caption(" · ".join(notes))
-        with st.container(key=f"links-{one.query_id}", horizontal=True):
-            ui.go("question_bank", f"Edit questions ({one.questions})", None, **there)
-            if one.sampled:
-                judged = f"{one.sampled - one.sampled_left} of {one.sampled}"
-                ui.go("passages", f"Judge your sample ({judged})", None, **only, assigned="true")
-            if one.pooled:
-                ui.go("passages", f"Judge passages ({one.judged:,} of {one.pooled:,})", None, **only)
-            if one.disagreements is not None:
-                ui.go("disagreements", f"Disagreements ({one.disagreements:,})", None, **there)
+        with st.container(key=f"links-{work.query_id}", horizontal=True):
+            ui.draw_link("question_bank", f"Edit questions ({work.questions})", None, **at_query)
+            if work.sampled:
+                judged = f"{work.sampled - work.sampled_left} of {work.sampled}"
+                ui.draw_link("passages", f"Judge your sample ({judged})", None, **only, assigned="true")
+            if work.pooled:
+                ui.draw_link("passages", f"Judge passages ({work.judged:,} of {work.pooled:,})", None, **only)
+            if work.disagreements is not None:
+                ui.draw_link("disagreements", f"Disagreements ({work.disagreements:,})", None, **at_query)
 
 
-def waiting(one: review.Work) -> list[str]:
+def work_notes(work: review.Work) -> list[str]:
     """Return notes on a query as Markdown: its due date, and work that other screens do not count."""
     counts = (
-        (one.unsaved, "unsaved changes"),
-        (one.proposed, "proposed questions"),
-        (one.stale, "stale overrides"),
-        (one.ungraded, "ungraded pairs"),
+        (work.unsaved, "unsaved changes"),
+        (work.proposed, "proposed questions"),
+        (work.stale, "stale overrides"),
+        (work.ungraded, "ungraded pairs"),
     )
-    shared = f"{how_many(one.sampled, 'passages')} also assigned to other assessors" if one.sampled else ""
-    if one.blind and not one.sampled:
+    shared = f"{how_many(work.sampled, 'passages')} also assigned to other assessors" if work.sampled else ""
+    if work.blind and not work.sampled:
         shared = "also assigned to other assessors"
-    return [said for said in (due(one), *(how_many(n, what) for n, what in counts if n), shared) if said]
+    return [note for note in (due_note(work), *(how_many(n, what) for n, what in counts if n), shared) if note]
 
 
 def in_order(listed: Sequence[review.Work], home: tuple[str, str]) -> list[review.Work]:
@@ -135,53 +139,57 @@ def in_order(listed: Sequence[review.Work], home: tuple[str, str]) -> list[revie
         home: project and person, each with an order of their own.
     """
     kept = st.session_state.get(ORDER)
-    if address.arrived() or kept is None or kept[0] != home:
+    if address.is_new_screen() or kept is None or kept[0] != home:
         kept = st.session_state[ORDER] = home, {one.query_id: at for at, one in enumerate(listed)}
     return sorted(listed, key=lambda one: kept[1].get(one.query_id, len(listed)))
 
 
-def news(project: Project, name: str) -> None:
+def draw_news(project: Project, name: str) -> None:
     """Draw the audits in which the person can judge passages now, and jobs that ended within a day."""
     to_judge = audit.audits_to_judge(project, name) if name and project.allows("judge audits") else {}
     lines = [
-        panels.count(count, f"passages to judge in the audit “{one}”", panels.to("audit", audit=one, view="Judge"))
+        panels.count_line(
+            count, f"passages to judge in the audit “{one}”", panels.screen_link("audit", audit=one, view="Judge")
+        )
         for one, count in to_judge.items()
     ]
     for job in review.finished_jobs(project, name)[:JOBS_SHOWN]:
         said = f"Job {job.state}: {job.name}, {how_many(job.done, 'results')}, {job.failed:,} failed"
-        lines.append(panels.count(None, said, panels.to(SCREENS[job.kind]), aside=panels.ago(job.ended_at)))
+        lines.append(
+            panels.count_line(None, said, panels.screen_link(SCREENS[job.kind]), aside=panels.ago(job.ended_at))
+        )
     if lines:
-        panels.draw("my-news", [panels.panel("Audits and finished jobs", [panels.lines(lines)])])
+        panels.draw("my-news", [panels.make_panel("Audits and finished jobs", [panels.lines_block(lines)])])
 
 
-def summary(project: Project, listed: Sequence[review.Work]) -> None:
+def draw_progress(project: Project, listed: Sequence[review.Work]) -> None:
     """Draw the progress with the due dates, and which passages the counts are about."""
-    done, late = sum(one.done for one in listed), sum(one.late(date.today()) for one in listed)
-    dates = [one.due for one in listed if one.due is not None and not one.done and not one.late(date.today())]
-    said = [f"{done} of {how_many(len(listed), 'queries')} done", *([f"{late} overdue"] if late else [])]
-    st.progress(done / len(listed), " · ".join([*said, *([f"next due {min(dates):%d %B %Y}"] if dates else [])]))
+    done, late = sum(work.done for work in listed), sum(work.late(date.today()) for work in listed)
+    dates = [work.due for work in listed if work.due is not None and not work.done and not work.late(date.today())]
+    parts = [f"{done} of {how_many(len(listed), 'queries')} done", *([f"{late} overdue"] if late else [])]
+    st.progress(done / len(listed), " · ".join([*parts, *([f"next due {min(dates):%d %B %Y}"] if dates else [])]))
     runs = len(run_names(project))
     tops = f"the top {project.read(pool_depth)} passages of each of {how_many(runs, 'runs')}, and " if runs else ""
     st.container(key="pool-counted").caption(f"Passages are counted in the pool: {tops}judged and graded passages.")
 
 
-project, name, member = ui.project(STYLE), ui.person(), login.member()
-if text := guidelines(project).project:
+project, name, member = ui.require_project(STYLE), ui.person(), login.current_member()
+if text := find_guidelines(project).project:
     st.expander("Project guidelines", icon=":material/menu_book:").text(text)
-view = policy_widgets.seen()
+view = policy_widgets.current_view()
 listed = review.my_work(project, name, member.theirs if member else None, view.policy if view else None)
-news(project, name)
+draw_news(project, name)
 names = ui.told_apart(pooled_queries(project))
-offers(project, name, names)
+draw_offers(project, name, names)
 if not listed:
     assigned = member is not None and member.queries is not None
-    ui.empty(
+    ui.end_empty_screen(
         "No query is assigned to you." if assigned else "Nothing to assess yet.",
         "Organizers assign queries on the People screen and import passages on Home.",
     )
-summary(project, listed)
+draw_progress(project, listed)
 page = int(st.session_state.get("page of my work", 1))
 for one in in_order(listed, (project.name, name))[(page - 1) * ROWS_A_PAGE : page * ROWS_A_PAGE]:
-    row(project, one, name, names.get(one.query_id, one.query_id))
+    draw_work(project, one, name, names.get(one.query_id, one.query_id))
 if len(listed) > ROWS_A_PAGE:
     st.pagination(-(-len(listed) // ROWS_A_PAGE), key="page of my work")

@@ -7,7 +7,15 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 
 from exam_workbench import bank, labels, review, types
-from exam_workbench.records import doubles, judged_values, pooled_queries, response_runs, run_names, source_of, sources
+from exam_workbench.records import (
+    judged_values,
+    judgment_sources,
+    open_double_assignments,
+    pooled_queries,
+    response_runs,
+    run_names,
+    source_of,
+)
 from exam_workbench.store import Project
 from pages.parts.review import (
     citation_desk,
@@ -48,18 +56,18 @@ STATES: dict[review.State, str] = {
 
 def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, list[str]]:
     """Return the scoring settings and the graders to compare; None for the settings if nothing has been graded."""
-    stored = bank.graders(project)
+    stored = bank.label_graders(project)
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
         return None, known[:1]
-    policy = policy_widgets.view().policy
-    mine = policy.grader or stored[0].spec.name
-    others = [name for name in known if name != mine]
+    policy = policy_widgets.require_view().policy
+    own_grader = policy.grader or stored[0].spec.name
+    others = [name for name in known if name != own_grader]
     beside = st.multiselect(
         "Other graders", others, key="beside_it", bind="query-params", placeholder="Compare with other graders",
         label_visibility="collapsed", width=420,
     ) if others and part == "Ratings" else []  # fmt: skip
-    return policy, [mine, *beside]
+    return policy, [own_grader, *beside]
 
 
 def part_of(project: Project) -> str:
@@ -68,17 +76,19 @@ def part_of(project: Project) -> str:
     named = str(st.query_params.get("part") or ("Ratings" if set(REVEALS) & set(st.query_params) else "Judge"))
     st.session_state["part"] = named if named in parts else parts[0]
 
-    def go() -> None:
+    def keep_part() -> None:
         # The judging desk goes on from the first unjudged passage.
         gone = {"passage": [], "question": []} if st.session_state["part"] == "Judge" else {}
         st.query_params.update({"part": st.session_state["part"], **gone})
 
     return str(
-        st.segmented_control("Part", parts, required=True, key="part", on_change=go, label_visibility="collapsed")
+        st.segmented_control(
+            "Part", parts, required=True, key="part", on_change=keep_part, label_visibility="collapsed"
+        )
     )
 
 
-def filters(project: Project, policy: labels.Policy | None, judges: bool) -> review.Filters:
+def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -> review.Filters:
     """Draw the filters of the list and return them.
 
     Args:
@@ -95,28 +105,30 @@ def filters(project: Project, policy: labels.Policy | None, judges: bool) -> rev
     )  # fmt: skip
     me = source_of(ui.person()) if ui.person() else None
     if judges:
-        source = next(iter(sources(project)), None)
-        return review.Filters(query_id=query, words=str(words or ""), source=source, assigned_to=_assigned(project))
+        source = next(iter(judgment_sources(project)), None)
+        return review.Filters(
+            query_id=query, words=str(words or ""), source=source, assigned_to=_choose_assigned(project)
+        )
     with st.popover("More filters", key="more filters"):
-        label = _choice("Label", [review.NONE, *types.RATINGS], "has_label", NO_VALUE) if policy else None
-        rating = _choice("Rating of any question", list(types.RATINGS), "has_rating") if policy else None
-        known = sources(project)
+        label = _choose_value("Label", [review.NONE, *types.RATINGS], "has_label", NO_VALUE) if policy else None
+        rating = _choose_value("Rating of any question", list(types.RATINGS), "has_rating") if policy else None
+        known = judgment_sources(project)
         source = st.selectbox("Judgments of", known, key="judged_by", bind="query-params") if known else None
         values: list[int | Literal["none"]] = [review.NONE, *judged_values(project, source)] if source else []
-        judgment = _choice("Judgment", values, "judged", NO_VALUE) if source else None
+        judgment = _choose_value("Judgment", values, "judged", NO_VALUE) if source else None
         runs = run_names(project)
         run = st.selectbox(
             "Retrieved by run", runs, index=None, key="in_run", placeholder="Any run", bind="query-params"
         )
         depth = st.number_input("Within its top", 1, 1000, 10, key="depth", bind="query-params") if run else 10
-        state = _choice("Grades", list(STATES), "pairs", STATES) if policy else None
+        state = _choose_value("Grades", list(STATES), "pairs", STATES) if policy else None
         flagged = bool(policy and source) and st.checkbox(
             "Label and judgment disagree", key="flagged", bind="query-params",
             help="Show passages that are relevant by only one of the two: label or judgment.",
         )  # fmt: skip
         overridden = st.checkbox("Overridden", key="overridden", bind="query-params") if policy else False
         unjudged = st.checkbox("Not judged by you", key="unjudged", bind="query-params")
-        assigned_to = _assigned(project)
+        assigned_to = _choose_assigned(project)
         speaking = st.checkbox(
             "Addresses the grader", key="speaking", bind="query-params",
             help="Show passages that ask for a rating, give instructions, play a role or repeat a question.",
@@ -139,10 +151,10 @@ def filters(project: Project, policy: labels.Policy | None, judges: bool) -> rev
     )
 
 
-def _assigned(project: Project) -> str | None:
+def _choose_assigned(project: Project) -> str | None:
     """Draw a filter for the person's double assignments if there are any; return the person if it is on."""
     me = ui.person()
-    if not any(me in one.present for one in doubles(project)):
+    if not any(me in one.present for one in open_double_assignments(project)):
         return None
     wanted = st.checkbox(
         "Your double assignments", key="assigned", bind="query-params",
@@ -151,14 +163,14 @@ def _assigned(project: Project) -> str | None:
     return me if wanted else None
 
 
-def _choice(label: str, options: Sequence[T], key: str, names: Mapping[Any, str] | None = None) -> T | None:
+def _choose_value(label: str, options: Sequence[T], key: str, names: Mapping[Any, str] | None = None) -> T | None:
     return st.selectbox(
         label, options, index=None, key=key, placeholder="Any", bind="query-params",
         format_func=lambda option: (names or {}).get(option, str(option)),
     )  # fmt: skip
 
 
-def opened(project: Project) -> tuple[str, str | None] | None:
+def find_open_place(project: Project) -> tuple[str, str | None] | None:
     """Return the query and passage in the URL, or those last opened in this project."""
     last_project, last = st.session_state.get("last passage", (project.name, None))
     query, passage = st.query_params.get("query"), st.query_params.get("passage")
@@ -177,7 +189,7 @@ def opened(project: Project) -> tuple[str, str | None] | None:
     return query, passage
 
 
-def find(
+def find_page(
     project: Project,
     policy: labels.Policy | None,
     wanted: review.Filters,
@@ -188,7 +200,7 @@ def find(
     if turned is not None:
         st.session_state["passages page"] = (wanted, place), turned
     about, page = st.session_state.get("passages page", (None, None))
-    return review.search(
+    return review.search_passages(
         project, policy, wanted, beside.PASSAGES_A_PAGE, page if about == (wanted, place) else None, place
     )
 
@@ -200,13 +212,15 @@ def _go_to_query() -> None:
         st.session_state[TO_OPEN] = query
 
 
-def outside() -> dict[str, object]:
+def outside_values() -> dict[str, object]:
     """Return the values of all widgets outside the desk on which it depends."""
     return {key: st.session_state.get(key) for key in OUTSIDE}
 
 
 @st.fragment
-def desk(project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, part: str) -> None:
+def draw_desk(
+    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters, part: str
+) -> None:
     """Draw the desk of a part.
 
     A step to the next passage redraws only this fragment.
@@ -214,48 +228,50 @@ def desk(project: Project, policy: labels.Policy | None, shown: list[str], wante
     Args:
         shown: graders to compare.
     """
-    if st.session_state["desk outside"] != outside():
+    if st.session_state["desk outside"] != outside_values():
         # Streamlit joins simultaneous events into one message, and redraws only this fragment if one of them is here.
         st.rerun()
     if part == "Judge":
         judging.draw(project, policy, wanted, bool(st.session_state["blind"]))
         return
     with ui.errors():
-        desk_parts.act(project)
+        desk_parts.do_actions(project)
     with ui.errors():
-        _desk(project, policy, shown, wanted)
+        _draw_list_and_passage(project, policy, shown, wanted)
         ui.say_reopened()
 
 
-def _desk(project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters) -> None:
+def _draw_list_and_passage(
+    project: Project, policy: labels.Policy | None, shown: list[str], wanted: review.Filters
+) -> None:
     turned = None
-    for act in beside.acts().each():
+    for act in beside.list_actions().each():
         if act["do"] == "open":
             desk_parts.open_passage(str(act["at"][0]), str(act["at"][1]))
         else:
             turned = int(act["to"])
-    place = opened(project)
-    found = find(project, policy, wanted, place, turned)
+    place = find_open_place(project)
+    listing = find_page(project, policy, wanted, place, turned)
     if place is None or place[1] is None:
         place = review.where_to_begin(project, policy, wanted, None if place is None else place[0])
-        found = find(project, policy, wanted, place, turned)
-    seen_labels.show(project, [(row.query_id, row.passage_id) for row in found.rows])
+        listing = find_page(project, policy, wanted, place, turned)
+    seen_labels.record_shown(project, [(row.query_id, row.passage_id) for row in listing.rows])
     with st.container(key="desk"):
         with st.container(key="desk-list"):
             graded = policy is not None
-            beside.passage_list(project, found, wanted.query_id, wanted.source, place, graded)
+            beside.passage_list(project, listing, wanted.query_id, wanted.source, place, graded)
         if place is not None and place[1] is not None:
-            _passage(project, policy, shown, (place[0], place[1]))
+            _draw_passage(project, policy, shown, (place[0], place[1]))
     # Only now: if the run ends earlier, the next one opens the query.
     st.session_state.pop(TO_OPEN, None)
     desk_parts.override_list(project, policy)
 
 
-def _passage(project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]) -> None:
+def _draw_passage(project: Project, policy: labels.Policy | None, shown: list[str], at: tuple[str, str]) -> None:
     read = review.read_passage(project, policy, *at, shown if policy else ())
-    seen_labels.show(project, [at])
+    seen_labels.record_shown(project, [at])
     # The link to the desk opens this passage even if the desk was opened with it before.
-    judging.here().link = ()
+    judging.desk_state().link = ()
     named = st.query_params.get("query")
     if "passage" in st.query_params or named not in (None, at[0]):
         st.query_params.update(query=at[0], passage=at[1])
@@ -264,26 +280,26 @@ def _passage(project: Project, policy: labels.Policy | None, shown: list[str], a
     st.session_state["last passage"] = (project.name, at)
     st.session_state["last query"] = at[0]
     with st.container(key="desk-reading"):
-        known = {grader.spec.name: grader.spec for grader in bank.graders(project)}
+        known = {grader.spec.name: grader.spec for grader in bank.label_graders(project)}
         marks = [] if policy is None else html.answer_marks(read, known, policy.min_rating)
         st.html(html.passage_html(read, marks, labelled=policy is not None))
         with st.container(key="desk-questions"):
-            foretold = desk_parts.questions(project, read, policy, shown)
+            foretold = desk_parts.draw_questions(project, read, policy, shown)
             if read.asked:
-                ui.go("question_bank", "Open in question bank", query=read.query_id)
+                ui.draw_link("question_bank", "Open in question bank", query=read.query_id)
     with st.container(key="desk-beside"):
         beside.guidelines_beside(project, read.query_id)
-        ui.go("passages", "Judge this passage", part="Judge", query=at[0], passage=at[1])
-        people_here.beside(project, read.query_id)
+        ui.draw_link("passages", "Judge this passage", part="Judge", query=at[0], passage=at[1])
+        people_here.draw_beside(project, read.query_id)
         effect = st.container()
-        beside.known(project, read)
+        beside.draw_known(project, read)
         with effect:
-            desk_parts.effect(project, read, foretold)
+            desk_parts.draw_effect(project, read, foretold)
 
 
-project = ui.project()
+project = ui.require_project()
 if not pooled_queries(project):
-    ui.empty(
+    ui.end_empty_screen(
         "No passages yet.",
         "Import passages, and runs or judgments that refer to them.",
         "home",
@@ -298,7 +314,7 @@ if part == "Citations":
     st.stop()
 policy, shown = measured_with(project, part)
 with bar:
-    wanted = filters(project, policy, part == "Judge")
+    wanted = draw_filters(project, policy, part == "Judge")
     if wanted != review.Filters(source=wanted.source):
         st.button(
             "Clear filters",
@@ -313,5 +329,5 @@ with bar:
             "Blind", True, key="blind", bind="query-params",
             help="Hide ratings, labels and other assessors' judgments. Each judgment records whether it was blind.",
         )  # fmt: skip
-st.session_state["desk outside"] = outside()
-desk(project, policy, shown, wanted, part)
+st.session_state["desk outside"] = outside_values()
+draw_desk(project, policy, shown, wanted, part)

@@ -20,71 +20,71 @@ ALL = "All queries"
 DONE = "people done"
 
 
-def did(identity: str, said: str, do: Callable[[], Any]) -> None:
+def apply_change(identity: str, message: str, do: Callable[[], Any]) -> None:
     """Change a person's role, and keep the result for the next run."""
     try:
         do()
-        st.session_state[DONE] = said, identity, None
+        st.session_state[DONE] = message, identity, None
     except errors.WorkbenchError as error:
         st.session_state[DONE] = "", identity, error
 
 
-def latest() -> None:
+def draw_last_change() -> None:
     """Draw the result of the last change, with a button to undo it."""
-    said, identity, error = st.session_state.get(DONE, ("", "", None))
+    message, identity, error = st.session_state.get(DONE, ("", "", None))
     if error is not None:
         ui.show_error(error)
-    if said:
+    if message:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.text(said)
+            st.text(message)
             if presses.button("Undo", type="tertiary", icon=":material/undo:", key="undo person"):
-                did(identity, "", lambda: undo_member(project, identity, ui.author()))
+                apply_change(identity, "", lambda: undo_member(project, identity, ui.author()))
                 st.rerun()
 
 
-def row(project: Project, one: Member, texts: dict[str, str]) -> None:
+def draw_member(project: Project, member: Member, texts: dict[str, str]) -> None:
     """Draw a person: name and identity, the role, the queries of an assessor, and a button to remove them."""
-    author, stamp = ui.person(), f"{one.identity} {one.role} {one.queries}"
+    author, stamp = ui.person(), f"{member.identity} {member.role} {member.queries}"
 
-    def changed(key: str, **what: Callable[[Any], Any]) -> None:
+    def change_field(key: str, **what: Callable[[Any], Any]) -> None:
         value = st.session_state[key]
         given = {name: read(value) for name, read in what.items()}
-        did(
-            one.identity,
-            f"Changed the role or queries of {one.name}.",
-            lambda: change_member(project, one.identity, author, **given),
+        apply_change(
+            member.identity,
+            f"Changed the role or queries of {member.name}.",
+            lambda: change_member(project, member.identity, author, **given),
         )
 
-    with st.container(key=f"person-{one.identity}", horizontal=True, vertical_alignment="bottom", border=True):
+    with st.container(key=f"person-{member.identity}", horizontal=True, vertical_alignment="bottom", border=True):
         # Markdown would turn an e-mail address into a link.
         with st.container(gap=None):
-            st.markdown(f"**{ui.plain(one.name)}**")
-            st.text(one.identity)
+            st.markdown(f"**{ui.plain(member.name)}**")
+            st.text(member.identity)
         key = f"role {stamp}"
         st.selectbox(
-            "Role", ROLES, ROLES.index(one.role), key=key, width=150, on_change=changed, args=(key,),
+            "Role", ROLES, ROLES.index(member.role), key=key, width=150, on_change=change_field, args=(key,),
             kwargs={"role": str},
         )  # fmt: skip
-        if one.role == "assessor":
+        if member.role == "assessor":
             key = f"queries {stamp}"
-            theirs = len(one.queries or ())
+            query_count = len(member.queries or ())
             st.multiselect(
                 # The number is shown because the box is wide enough for only one or two queries.
-                f"Queries ({theirs} of {len(texts)})" if theirs else "Queries", list(texts),
-                [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
-                format_func=lambda query: texts[query], on_change=changed, args=(key,), width=360,
+                f"Queries ({query_count} of {len(texts)})" if query_count else "Queries", list(texts),
+                [q for q in member.queries or () if q in texts], key=key, placeholder=ALL,
+                format_func=lambda query: texts[query], on_change=change_field, args=(key,), width=360,
                 kwargs={"queries": lambda chosen: chosen or None, "all_queries": lambda chosen: not chosen},
             )  # fmt: skip
-        if presses.button("Remove", type="tertiary", icon=":material/person_remove:", key=f"remove {one.identity}"):
-            did(
-                one.identity,
-                f"Removed {one.name}.",
-                lambda: remove_member(project, one.identity, author),
+        if presses.button("Remove", type="tertiary", icon=":material/person_remove:", key=f"remove {member.identity}"):
+            apply_change(
+                member.identity,
+                f"Removed {member.name}.",
+                lambda: remove_member(project, member.identity, author),
             )
             st.rerun()
 
 
-def adding(project: Project, texts: dict[str, str]) -> None:
+def draw_adding_form(project: Project, texts: dict[str, str]) -> None:
     """Draw a form that gives a person a role."""
     form = presses.form_key("add person")
     with st.form(form), st.container(horizontal=True, vertical_alignment="bottom"):
@@ -96,29 +96,29 @@ def adding(project: Project, texts: dict[str, str]) -> None:
         if st.form_submit_button("Add", type="primary", icon=":material/person_add:", key="give role"):
             author = ui.author()
 
-            def add() -> None:
+            def add_person() -> None:
                 set_member(project, identity, role, author, name or None)
-                presses.empty("add person")
+                presses.clear_form("add person")
 
-            did(identity, f"{name or identity} now has the role {role}.", add)
+            apply_change(identity, f"{name or identity} now has the role {role}.", add_person)
             st.rerun()
 
 
-project = ui.project(STYLE)
+project = ui.require_project(STYLE)
 project.require("manage people")
 for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")
-if not login.needed():
+if not login.is_required():
     st.container(key="no-logins").info(
         "Login is off. Anyone who can open this server has full access. Roles apply only if login is on."
     )
-latest()
+draw_last_change()
 texts = ui.told_apart({query.query_id: query.text for query in queries_of(project)})
 for one in project.members().values():
-    row(project, one, texts)
-adding(project, texts)
-if found := review.shares(project):
+    draw_member(project, one, texts)
+draw_adding_form(project, texts)
+if found := review.assessor_shares(project):
     st.header("Progress of assessors", anchor=False)
-    assignments.due_days(project, texts, found)
-assignments.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
+    assignments.draw_due_dates(project, texts, found)
+assignments.draw_doubles(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
 assignments.agreement_between(project)

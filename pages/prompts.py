@@ -50,28 +50,28 @@ def prompt_list(library: Mapping[str, graders.Prompt], chosen: str) -> None:
             for name in names:
                 st.button(
                     ui.plain(library[name].title), key=f"open {name}", width="stretch",
-                    type="secondary" if name == chosen else "tertiary", on_click=_open, args=(name,),
-                    icon=None if name in graders.built_in() else ":material/person:",
+                    type="secondary" if name == chosen else "tertiary", on_click=_open_prompt, args=(name,),
+                    icon=None if name in graders.built_in_prompts() else ":material/person:",
                 )  # fmt: skip
 
 
-def _open(name: str) -> None:
+def _open_prompt(name: str) -> None:
     st.query_params["prompt"] = name
 
 
-def facts(prompt: graders.Prompt) -> None:
+def draw_prompt_facts(prompt: graders.Prompt) -> None:
     """Draw the properties of a prompt."""
     scale = f" from 0 to {prompt.top}" if prompt.form == "rating" else ""
     asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
     st.container(key="source").caption(f"Source: {ui.plain(prompt.source)}")
     st.caption(
         f"Name **{ui.plain(prompt.name)}** · for {asked} · answer: "
-        f"{FORMS[prompt.form]}{scale} · variables: {', '.join(graders.variables(prompt))} · "
+        f"{FORMS[prompt.form]}{scale} · variables: {', '.join(graders.prompt_variables(prompt))} · "
         f"hash {prompt.hash[:16]}"
     )
 
 
-def texts(prompt: graders.Prompt) -> None:
+def draw_prompt_texts(prompt: graders.Prompt) -> None:
     """Draw the template, the system's text and the examples verbatim."""
     if prompt.system:
         st.caption("System")
@@ -88,7 +88,7 @@ def texts(prompt: graders.Prompt) -> None:
                 st.caption(f"Answer: {ui.plain(example.answer)}")
 
 
-def earlier(project: Project, prompt: graders.Prompt) -> None:
+def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
     """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
     states = [state for state in bank.prompt_versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
@@ -103,10 +103,10 @@ def earlier(project: Project, prompt: graders.Prompt) -> None:
         state = next(state for state in states if state.made_at.isoformat() == picked)
         st.code(graders.write_prompt(state.prompt), language="yaml", wrap_lines=True)
         if presses.button("Edit this version", icon=":material/history:", key="edit state"):
-            _begin(prompt.name, state.prompt)
+            _begin_draft(prompt.name, state.prompt)
 
 
-def _begin(opened: str, prompt: graders.Prompt) -> None:
+def _begin_draft(opened: str, prompt: graders.Prompt) -> None:
     st.session_state[f"editing {opened}"] = graders.write_prompt(prompt)
     st.session_state.pop(f"yaml {opened}", None)
     st.rerun()
@@ -114,12 +114,12 @@ def _begin(opened: str, prompt: graders.Prompt) -> None:
 
 def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt) -> None:
     """Draw the button that opens the editor; for a built-in prompt, with a new name."""
-    fixed = prompt.name in graders.built_in()
+    fixed = prompt.name in graders.built_in_prompts()
     with st.container(horizontal=True):
         if not fixed and presses.button("Edit", icon=":material/edit:", key="edit prompt"):
-            _begin(prompt.name, prompt)
+            _begin_draft(prompt.name, prompt)
         if presses.button("Copy and edit", icon=":material/content_copy:", key="copy prompt"):
-            _begin(prompt.name, grader_setup.draft_of(prompt, library))
+            _begin_draft(prompt.name, grader_setup.draft_of(prompt, library))
     if fixed:
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable. You can edit a copy "
@@ -127,48 +127,50 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
         )
 
 
-def editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
+def draw_editor(project: Project, opened: graders.Prompt) -> graders.Prompt | None:
     """Draw the editable text of a prompt and its errors; return the prompt, or None while the text is invalid."""
-    held, key = f"editing {opened.name}", f"yaml {opened.name}"
-    _take_examples(opened.name, held, key)
-    st.session_state.setdefault(key, st.session_state[held])
+    draft_key, key = f"editing {opened.name}", f"yaml {opened.name}"
+    _take_examples(opened.name, draft_key, key)
+    st.session_state.setdefault(key, st.session_state[draft_key])
     text = st.container(key="prompt-as-yaml").text_area(
         "Prompt (YAML)", height=420, key=key,
         help="Required: name, title, source, use, form, template. Optional: system, top, kinds, example, examples.",
     )  # fmt: skip
     # The widget forgets its text after a visit to another screen.
-    st.session_state[held] = text
+    st.session_state[draft_key] = text
     drafted = None
     with ui.errors():
         drafted = graders.read_prompt(text, "Prompt")
-    if drafted is not None and drafted.name in graders.built_in():
+    if drafted is not None and drafted.name in graders.built_in_prompts():
         st.container(key="error built-in-prompt 0").error(
             f"{ui.plain(drafted.name)} is a built-in prompt and cannot be changed.", icon=":material/lock:"
         )
-        st.caption(f"Use another name, such as {ui.plain(grader_setup.new_name(drafted.name, bank.prompts(project)))}.")
+        st.caption(
+            f"Use another name, such as {ui.plain(grader_setup.new_name(drafted.name, bank.list_prompts(project)))}."
+        )
     with st.container(horizontal=True):
         # Always enabled: the text is known after the field loses focus, which the click on the button causes.
         save = presses.button("Save", type="primary", icon=":material/save:", key="save prompt")
         if presses.button("Discard", icon=":material/close:", key="discard prompt"):
-            _close(opened.name)
+            _close_draft(opened.name)
             st.rerun()
-    if save and drafted is not None and drafted.name not in graders.built_in():
+    if save and drafted is not None and drafted.name not in graders.built_in_prompts():
         with ui.errors(rerun=True):
             changed = bank.save_prompt(project, drafted, ui.author())
             st.toast(f"{'Saved' if changed else 'No changes in'} {ui.plain(drafted.name)}.")
-            _close(opened.name)
-            _open(drafted.name)
+            _close_draft(opened.name)
+            _open_prompt(drafted.name)
     return drafted
 
 
-def _close(name: str) -> None:
+def _close_draft(name: str) -> None:
     for key in (f"editing {name}", f"yaml {name}"):
         st.session_state.pop(key, None)
 
 
-def _take_examples(name: str, held: str, key: str) -> None:
+def _take_examples(name: str, draft_key: str, key: str) -> None:
     """Replace the examples of the drafted prompt by those of an uploaded file."""
-    text = st.session_state.get(key, st.session_state[held])
+    text = st.session_state.get(key, st.session_state[draft_key])
     try:
         drafted = graders.read_prompt(text, "Prompt")
     except errors.FileError:
@@ -191,7 +193,7 @@ def _take_examples(name: str, held: str, key: str) -> None:
             except errors.WorkbenchError as error:
                 ui.show_error(error)
             else:
-                st.session_state[held] = st.session_state[key] = graders.write_prompt(changed)
+                st.session_state[draft_key] = st.session_state[key] = graders.write_prompt(changed)
 
 
 def try_it(project: Project, prompt: graders.Prompt) -> None:
@@ -206,20 +208,20 @@ def try_it(project: Project, prompt: graders.Prompt) -> None:
     asking = prompt.use in graders.GRADERS and st.toggle("Ask a model", key="with a model", persist_state="session")
     if asking:
         with st.container(border=True):
-            chosen = grader_setup.choose(project, "model", prompt)
+            chosen = grader_setup.choose_grader(project, "model", prompt)
         fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))
     else:
-        fence = "context" in graders.variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
+        fence = "context" in graders.prompt_variables(prompt) and st.checkbox("Mark the passage as data", key="fenced")
     if chosen is not None:
-        trial_form.ask(project, chosen, pair, f"try {prompt.name}")
+        trial_form.draw_trial(project, chosen, pair, f"try {prompt.name}")
     with ui.errors(), st.expander("Filled-in prompt", expanded=True):
-        trial_form.show_messages(grading.fill_in(project, prompt, pair.question, pair.passage, fence))
+        trial_form.show_messages(grading.fill_for_question(project, prompt, pair.question, pair.passage, fence))
     if prompt.use not in graders.GRADERS:
         st.caption(WHERE_ASKED[prompt.use])
 
 
-project = ui.project(STYLE)
-library = bank.prompts(project)
+project = ui.require_project(STYLE)
+library = bank.list_prompts(project)
 name = chosen_name(library)
 left, right = st.columns([3, 8], gap="medium")
 with left:
@@ -227,13 +229,13 @@ with left:
 with right:
     shown: graders.Prompt | None = library[name]
     st.header(ui.plain(library[name].title), anchor=False)
-    facts(library[name])
+    draw_prompt_facts(library[name])
     if f"editing {name}" in st.session_state:
-        shown = editor(project, library[name])
+        shown = draw_editor(project, library[name])
     else:
         begin_editing(library, library[name])
-        texts(library[name])
-        if name not in graders.built_in():
-            earlier(project, library[name])
+        draw_prompt_texts(library[name])
+        if name not in graders.built_in_prompts():
+            draw_earlier_versions(project, library[name])
     if shown is not None:
         try_it(project, shown)

@@ -14,7 +14,7 @@ from pages.parts.shared.awaited_edits import TO_EDIT
 QUERIES = "queries"
 """Key of the list of queries."""
 
-STYLE = streamlit_bridge.style("""
+STYLE = streamlit_bridge.fill_style("""
 /* What is unsaved stays in sight, and so do the queries, what is asked, and the impact. */
 ${header} { background: var(--ew-ground); }
 ${app} { --ew-ground: light-dark(#ffffff, #16191c); }
@@ -56,9 +56,9 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
 """)
 
 
-def opened(project: Project, found: list[bank.QueryOverview]) -> int:
+def find_open_position(project: Project, overviews: list[bank.QueryOverview]) -> int:
     """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
-    here = editing_window.window()
+    here = editing_window.current_window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
     picked = actions.asked_of(QUERIES).acts
@@ -69,7 +69,7 @@ def opened(project: Project, found: list[bank.QueryOverview]) -> int:
         here.query = ""
     named = st.query_params.get("query")
     wanted = named or st.session_state.get("last query")
-    at = next((i for i, q in enumerate(found) if q.query_id == wanted), None)
+    at = next((i for i, q in enumerate(overviews) if q.query_id == wanted), None)
     # After a change of the project, the address still names a query of the former one, which is not a request.
     if st.session_state.get("project of bank", project.name) != project.name:
         st.session_state["query left behind"] = named
@@ -79,40 +79,40 @@ def opened(project: Project, found: list[bank.QueryOverview]) -> int:
         st.container(key="another-query").warning(
             f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.", icon=":material/info:"
         )
-    st.session_state["last query"] = found[at or 0].query_id
+    st.session_state["last query"] = overviews[at or 0].query_id
     if not named or (at is None and left_behind):
-        address.begin_at(query=found[at or 0].query_id)
+        address.begin_at(query=overviews[at or 0].query_id)
     return at or 0
 
 
-def query_list(project: Project, found: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
+def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
     """Draw the queries with their counts and alerts."""
-    edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
+    edited = {draft.question.query_id for draft in bank.list_drafts(project, ui.person()).values()}
     unsaved = {"kind": "changed", "sign": "✎", "says": "has unsaved changes"}
     idle = {"kind": "alert", "sign": "▲", "says": "no active questions, so nothing can be graded"}
     rows = [
         {
             "id": query.query_id,
-            "text": ui.shortened(query.text, ui.LISTED),
+            "text": ui.shorten_text(query.text, ui.LISTED),
             "href": "?" + urlencode({"project": project.name, "query": query.query_id}),
             "about": f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
             # A query without pooled passages needs no questions, such as a topic without judgments.
             "marks": [unsaved] * (query.query_id in edited) + [idle] * (query.pooled > 0 and not query.active),
         }
-        for query in found
+        for query in overviews
     ]
     actions.asked_of(QUERIES).draw("picks", {"rows": rows, "chosen": chosen.query_id})
 
 
 # Judgments that are held out are not read here, so that people cannot tune the questions to them.
-project = for_tuning(ui.project(STYLE))
-queries = bank.overview(project)
+project = for_tuning(ui.require_project(STYLE))
+queries = bank.query_overviews(project)
 if not queries:
-    ui.empty("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
-view = policy_widgets.seen()
+    ui.end_empty_screen("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
+view = policy_widgets.current_view()
 editing_window.open_for(project)
 with st.container():
-    at = opened(project, queries)
+    at = find_open_position(project, queries)
 query = queries[at]
 place = {
     "at": at + 1,
@@ -120,19 +120,19 @@ place = {
     "previous": queries[at - 1].query_id if at else "",
     "next": queries[at + 1].query_id if at + 1 < len(queries) else "",
 }
-question_rows.bar(project, query, str(place["previous"]), str(place["next"]))
+question_rows.draw_bar(project, query, str(place["previous"]), str(place["next"]))
 left, middle, right = st.container(key="bank-columns").columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-side"):
     query_list(project, queries, query)
 with right, st.container(key="impact"):
-    people_here.beside(project, query.query_id)
-    impact_panel.beside(project, query, view)
+    people_here.draw_beside(project, query.query_id)
+    impact_panel.draw_beside(project, query, view)
 with middle:
-    diagnosis, grader = None, policy_widgets.grader(project)
+    diagnosis, grader = None, policy_widgets.current_grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
     # Without pooled passages, as for exam items, there is nothing to diagnose.
     if view is not None and whole is None and query.pooled:
-        diagnosis = bank_panels.diagnosis(project, query.query_id, view.policy, view.against)
-    question_rows.editor(project, query, diagnosis, place, whole)
-    bank_panels.more(project, query, diagnosis, view.policy if view else None)
+        diagnosis = bank_panels.diagnose_drafts(project, query.query_id, view.policy, view.against)
+    question_rows.draw_editor(project, query, diagnosis, place, whole)
+    bank_panels.draw_more_tasks(project, query, diagnosis, view.policy if view else None)
     bank_panels.repair_form(project, query.query_id, view.policy if view else None)

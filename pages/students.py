@@ -2,27 +2,27 @@
 
 import streamlit as st
 
-from exam_workbench.exams import exam_board, responses, statistics
+from exam_workbench.exams import exam_board, examinee_responses, summarize_items
 from pages.parts.exams import exam_facts, exam_jobs, exam_views
 from pages.parts.shared import job_progress, ui, view_choice
 
 VIEWS = {
-    "board": ("Leaderboard", exam_views.board),
-    "grid": ("Models by context", exam_views.models),
-    "topics": ("Topics", exam_views.topics),
-    "two": ("Two examinees", exam_views.two),
-    "ability": ("Ability", exam_views.ability),
+    "board": ("Leaderboard", exam_views.draw_board),
+    "grid": ("Models by context", exam_views.draw_models),
+    "topics": ("Topics", exam_views.draw_topics),
+    "two": ("Two examinees", exam_views.draw_two),
+    "ability": ("Ability", exam_views.draw_ability),
 }
 
-project = ui.project()
-exam, items = exam_facts.opened(project)
+project = ui.require_project()
+exam, items = exam_facts.choose_exam(project)
 with st.container(horizontal=True, vertical_alignment="center"):
     exam_jobs.offer_adding(project, exam)
     exam_jobs.offer_sitting(project, exam)
 job_progress.watch_steps(project, "exams", "Run the exam")
-found = responses(project, query_id=exam)
-if not found.students:
-    ui.empty(
+sat_answers = examinee_responses(project, query_id=exam)
+if not sat_answers.students:
+    ui.end_empty_screen(
         "No examinee has answered this exam yet",
         "Add an examinee above, then run the exam. To import answers from elsewhere, go to the Home screen.",
         code="nobody-sat",
@@ -30,5 +30,5 @@ if not found.students:
 if st.query_params.get("view") == "Two students":
     # Addresses of earlier versions have this name of the view.
     st.query_params["view"] = VIEWS["two"][0]
-view = view_choice.choose(list(VIEWS), lambda name: VIEWS[name][0])
-VIEWS[view][1](exam_views.Sat(project, exam, items, found, exam_board(found), statistics(items)))
+view = view_choice.choose_view(list(VIEWS), lambda name: VIEWS[name][0])
+VIEWS[view][1](exam_views.Sat(project, exam, items, sat_answers, exam_board(sat_answers), summarize_items(items)))

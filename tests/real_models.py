@@ -26,15 +26,15 @@ from exam_workbench.graders import (
     Prompt,
     Sampling,
     Steps,
-    acting,
-    answers,
-    built_in,
-    fill,
+    built_in_prompts,
+    fill_prompt,
     make_back_end,
     make_grader,
     parse_list,
-    read,
+    read_completion,
     read_prompt,
+    stream_completions,
+    use_access,
 )
 from exam_workbench.graders._reading.matching import is_no_answer
 from exam_workbench.graders._reading.non_answers import without_thoughts
@@ -134,7 +134,7 @@ class Output:
     @property
     def asked(self) -> str:
         """The prompt as the model got it."""
-        messages = fill(self.call.prompt, self.call.values, fence=self.call.fence)
+        messages = fill_prompt(self.call.prompt, self.call.values, fence=self.call.fence)
         return f"{messages.system}\n\n{messages.user}".strip()
 
 
@@ -142,9 +142,9 @@ def reading_of(record: Mapping[str, Any]) -> tuple[str, str]:
     """Return the product's reading of a recorded answer, and its status: graded, defaulted or failed."""
     text, form = record["output"], record["form"]
     if form in VALUES:
-        prompt = replace(built_in()["self-rating"], top=record.get("top", 1))
+        prompt = replace(built_in_prompts()["self-rating"], top=record.get("top", 1))
         call = Call(prompt, {}, form, options=tuple(record["options"]))
-        parsed = read(call, Completion(text, record["complete"], structured=record["structured"]))
+        parsed = read_completion(call, Completion(text, record["complete"], structured=record["structured"]))
         names = {"rating": tuple("012345"), "yes-no": ("no", "yes"), "letter": tuple(record["options"])}[form]
         if parsed.status == "defaulted":
             return (DENIED if parsed.rating == 0 else NONE), "defaulted"
@@ -242,7 +242,7 @@ def ask_cases(
 
     pairs, items = demo()
     for method, own in cases:
-        grader = make_grader(method, {**parameters, **own}, {**built_in(), **OWN})
+        grader = make_grader(method, {**parameters, **own}, {**built_in_prompts(), **OWN})
         sample(grader, parameters, temperature)
         steps, case = grader.method, f"{method} {own.get('prompt', '')}".strip()
         grader.method = lambda asked, passage, steps=steps, case=case: recorded(steps(asked, passage), case)
@@ -275,7 +275,7 @@ def ask_writing(
     parameters: Parameters, chosen: slice, temperature: float = 0.0, names: Sequence[str] = tuple(WRITING)
 ) -> list[Output]:
     """Draft questions, nuggets and answer keys, and compare answers, for pairs of the demo."""
-    prompts, calls = built_in(), []
+    prompts, calls = built_in_prompts(), []
     for asked, query, passage in demo()[0][chosen]:
         values = {"query_title": query, "n": "3", "question": asked.text, "context": passage, "query": query}
         values |= {"correct_answer": asked.answer_key, "answer": asked.answer_key, "result": passage[:80]}
@@ -287,7 +287,7 @@ def ask_writing(
     back_end, _ = make_back_end(parameters, sampling=sampling)
     return [
         Output(calls[at].prompt.name, calls[at], completion)
-        for batch in answers(back_end, calls, Control(concurrency=4))
+        for batch in stream_completions(back_end, calls, Control(concurrency=4))
         for at, completion in batch
         if completion.error is None
     ]
@@ -331,7 +331,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = parser.parse_args(argv)
     if not given.model:
         parser.error("name a model, or install the group models: make env")
-    with acting(OWNER), back_end_of(given.model, given.name) as parameters:
+    with use_access(OWNER), back_end_of(given.model, given.name) as parameters:
         some = slice(0, given.pairs)
         outputs, _ = ask_cases(parameters, CASES, some, given.temperature)
         outputs += ask_writing(parameters, slice(0, 1), given.temperature)

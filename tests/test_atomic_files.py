@@ -19,11 +19,11 @@ from exam_workbench.atomic_files import (
     PREFIX,
     WorkingFolder,
     make_folder,
-    put,
+    move_into_place,
     put_new,
     remove_leftovers,
+    replace_file,
     write_file,
-    written,
 )
 from exam_workbench.errors import InputError, ProjectError
 from tests.made.fuzz_parquet import fill_most
@@ -42,12 +42,12 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path: Path) -> None:
     write_file(path, b"first")
     path.chmod(0o640)
     for error in (OSError(errno.ENOSPC, "full"), OSError(errno.EDQUOT, "full"), OSError(errno.EFBIG, "full")):
-        with refusal("disk-full", str(tmp_path), kind=ProjectError), written(path) as made:
+        with refusal("disk-full", str(tmp_path), kind=ProjectError), replace_file(path) as made:
             made.write_bytes(b"half of the sec")
             raise error
-    with pytest.raises(InputError), written(path) as made:
+    with pytest.raises(InputError), replace_file(path) as made:
         raise OSError(errno.EIO, "broken")
-    with pytest.raises(ValueError), written(path) as made:
+    with pytest.raises(ValueError), replace_file(path) as made:
         made.write_bytes(b"half of the sec")
         raise ValueError
     assert (path.read_bytes(), mode(path)) == (b"first", 0o640)
@@ -162,21 +162,21 @@ def test_only_folders_of_ended_processes_are_removed_and_links_are_left_alone(tm
 def test_a_disk_without_locks_serves_and_a_folder_taken_for_a_leftover_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, refused = atomic_files._lock, [BlockingIOError(), FileNotFoundError()]
+    lock, refused = atomic_files._lock_folder, [BlockingIOError(), FileNotFoundError()]
 
     def taken(folder: Path) -> int:
         if refused and folder.parent == tmp_path:
             raise refused.pop()
         return lock(folder)
 
-    monkeypatch.setattr(atomic_files, "_lock", taken)
+    monkeypatch.setattr(atomic_files, "_lock_folder", taken)
     with WorkingFolder(tmp_path) as folder:
         assert folder.is_dir() and refused == []
 
     def none(folder: Path) -> int:
         raise OSError(errno.ENOLCK, "no locks")
 
-    monkeypatch.setattr(atomic_files, "_lock", none)
+    monkeypatch.setattr(atomic_files, "_lock_folder", none)
     with WorkingFolder(tmp_path) as folder:
         remove_leftovers(tmp_path)
         assert folder.is_dir()
@@ -234,7 +234,7 @@ def test_a_folder_is_put_in_place_with_the_modes_of_the_umask(tmp_path: Path, mo
     with WorkingFolder(tmp_path) as working:
         (working / "made" / "inner").mkdir(parents=True)
         (working / "made" / "inner" / "file").write_text("x")
-        put(working / "made", tmp_path / "out")
+        move_into_place(working / "made", tmp_path / "out")
     make_folder(tmp_path / "one" / "two")
     modes = [mode(tmp_path / name) for name in ("out", "out/inner", "out/inner/file", "one", "one/two")]
     assert modes == [0o750, 0o750, 0o640, 0o750, 0o750]
@@ -244,7 +244,7 @@ WRITES = re.compile(r"\btempfile\b|\.write_(?:bytes|text)\(|\bos\.(?:replace|ren
 ELSEWHERE = {
     # In a temporary folder.
     "core/autojudge.py": 2,
-    # Within a working folder, within `written`, or the whole copy that another process makes there.
+    # Within a working folder, within `replace_file`, or the whole copy that another process makes there.
     "core/operations/console.py": 1,
     "core/exchange/_parquet.py": 3,
     # Standard input, before it is sent.

@@ -13,7 +13,7 @@ from bench import grading
 from bench.audited import dl20, dl23
 from bench.large import QUESTIONS_A_QUERY, make_large
 from bench.run import BUDGETS, STUDIES
-from exam_workbench.labels import Policy, basis, leaderboard, readiness
+from exam_workbench.labels import Policy, basis, label_readiness, leaderboard
 from tests.made.tiny_models import build_tiny_t5, shared_model
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +74,7 @@ def test_the_collections_of_the_audit_replay_are_read(shared_data: Path) -> None
 
 def test_the_generated_project_is_graded_whole_and_has_a_leaderboard(tmp_path: Path) -> None:
     project = make_large(tmp_path / "large.duckdb", queries=2)
-    state = readiness(project, basis(project, Policy()))
+    state = label_readiness(project, basis(project, Policy()))
     assert state.complete
     assert state.needed == QUESTIONS_A_QUERY * project.value("SELECT count(*) FROM pool")
     assert len({system.score for system in leaderboard(project, "nDCG@10").systems}) > 1

@@ -21,7 +21,7 @@ from exam_workbench import __version__
 from exam_workbench.cli import cli
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.export import EXPORTS
-from exam_workbench.server._api import made_api
+from exam_workbench.server._api import make_api
 from exam_workbench.store import ACTS
 from pages.parts.shared import screens
 
@@ -51,7 +51,7 @@ def test_the_built_reference_has_the_help_of_every_command(generate: ModuleType)
 def test_the_built_reference_has_every_operation_and_every_route(generate: ModuleType) -> None:
     page = generate.api_page()
     routes = [
-        f"{method.upper()} {path}" for path, methods in made_api().openapi()["paths"].items() for method in methods
+        f"{method.upper()} {path}" for path, methods in make_api().openapi()["paths"].items() for method in methods
     ]
     assert [route for route in routes if f"## {route}\n" not in page] == []
     missing = [

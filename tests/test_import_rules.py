@@ -131,9 +131,9 @@ def test_a_room_is_entered_by_its_face_alone() -> None:
 
 
 def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
-    source = "from exam_workbench.bank._drafts import undo\nfrom exam_workbench.bank import save"
+    source = "from exam_workbench.bank._drafts import undo_step\nfrom exam_workbench.bank import save_version"
     assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", source) == ["exam_workbench.bank._drafts"]
-    relative = "from ..bank._drafts import undo"
+    relative = "from ..bank._drafts import undo_step"
     assert behind_a_face(ROOT / "core" / "labels" / "_basis.py", relative) == ["exam_workbench.bank._drafts"]
     assert behind_a_face(ROOT / "core" / "bank" / "_saving.py", source) == []
     assert behind_a_face(ROOT / "pages" / "home.py", source) == ["exam_workbench.bank._drafts"]
@@ -161,7 +161,7 @@ def has(module: ModuleType, name: str) -> bool:
 
 
 def test_the_check_of_scripts_finds_what_is_not_there() -> None:
-    assert missing("from exam_workbench.bank import save, unknown") == ["exam_workbench.bank has no unknown"]
+    assert missing("from exam_workbench.bank import save_version, unknown") == ["exam_workbench.bank has no unknown"]
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))

@@ -11,12 +11,12 @@ import pytest
 from exam_workbench.answers import read_target
 from exam_workbench.errors import FileError
 from exam_workbench.exams._item_filters import read_keywords
-from exam_workbench.graders import built_in, read_prompt, with_examples
+from exam_workbench.graders import built_in_prompts, read_prompt, with_examples
 from exam_workbench.plain_yaml import MAX_BYTES, read_yaml, write_yaml
 
 READERS: dict[str, Callable[[str], Any]] = {
     "prompt": lambda text: read_prompt(text, "a.yaml"),
-    "examples": lambda text: with_examples(built_in()["Sun_few"], text, "a.yaml"),
+    "examples": lambda text: with_examples(built_in_prompts()["Sun_few"], text, "a.yaml"),
     "keywords": lambda text: read_keywords(text, "a.yaml"),
     "target": lambda text: read_target(text, "a.yaml"),
 }

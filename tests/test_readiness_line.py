@@ -11,7 +11,7 @@ from exam_workbench.audit import Goal
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.readiness_line import ReadinessLine, readiness_line
 from exam_workbench.records import set_member
-from exam_workbench.review import Judgments, Labels, queue, settle_by_comment
+from exam_workbench.review import Judgments, Labels, list_disagreements, settle_by_comment
 from exam_workbench.review._disagreements.settling import case_of
 from exam_workbench.store import Project
 from tests.made.audits import fill_audited, judge_batch
@@ -29,7 +29,7 @@ def test_it_counts_the_pairs_that_the_leaderboard_counts(project: Project, measu
 def test_open_disagreements_are_those_of_the_queue_and_hidden_from_viewers(project: Project) -> None:
     put_small(project)
     sides = Labels(Policy()), Judgments("judgments")
-    waiting = queue(project, *sides)
+    waiting = list_disagreements(project, *sides)
     found = readiness_line(project, Policy(), "AP")
     assert found.disagreements == waiting.total > 1
     settle_by_comment(project, case_of(project, *sides, waiting.rows[0].pair), "agreed", "ann")
@@ -46,9 +46,9 @@ def test_an_audit_counts_once_its_first_batch_is_judged(project: Project) -> Non
         return readiness_line(project, Policy(), "P@3").audited
 
     assert audited() == "not audited"
-    audit.design(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    audit.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
     assert audited() == "audit in progress"
-    audit.draw(project, audit.find_audit(project), "org")
+    audit.draw_batch(project, audit.find_audit(project), "org")
     judge_batch(project, audit.find_audit(project), "ben")
     assert audited() == "audited"
 
@@ -56,7 +56,7 @@ def test_an_audit_counts_once_its_first_batch_is_judged(project: Project) -> Non
 def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project) -> None:
     put_small(project)
     assert not readiness_line(project, Policy(), "AP").too_few
-    bank.save(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
+    bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     found = readiness_line(project, Policy(), "AP")
     assert found.too_few and 0 < found.usable < found.needed / 2
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from exam_workbench.cli import run
+from exam_workbench.cli import run_command
 from tests.made.browser import ROOT
 from tests.recording import product
 from tests.recording.__main__ import compare
@@ -24,7 +24,7 @@ def test_every_reading_command_has_a_line_in_the_table() -> None:
 
 def test_two_recordings_are_equal_and_a_change_is_shown(tmp_path: Path) -> None:
     projects, outs = tmp_path / "projects", [tmp_path / "first", tmp_path / "second"]
-    assert run(["demo", "--no-grade", "--project", str(projects / "demo.duckdb")]) == 0
+    assert run_command(["demo", "--no-grade", "--project", str(projects / "demo.duckdb")]) == 0
     only = [word for command in RECORDED for word in ("--only", command)]
     recordings = [
         subprocess.Popen(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from exam_workbench.cli import main
-from exam_workbench.tables import csv_text, disarmed, rearmed
+from exam_workbench.tables import csv_text, disarm_cell, rearm_cell
 from exam_workbench.text import TURNING
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
@@ -26,9 +26,9 @@ TURNED = "abc \u202e321\u202c \u2066x\u2069"
 @example("'=\u202e")
 @example("\\" * 300_000)
 def test_a_cell_turns_nothing_round_and_gives_its_text_back(text: str) -> None:
-    cell = disarmed(text)
+    cell = disarm_cell(text)
     assert not set(cell) & set(TURNING)
-    assert rearmed(cell) == text
+    assert rearm_cell(cell) == text
 
 
 def test_csv_has_escapes() -> None:

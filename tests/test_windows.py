@@ -21,7 +21,7 @@ from exam_workbench.locations import is_reserved
 from exam_workbench.operations import serve
 from exam_workbench.operations.opening import Opening
 from exam_workbench.store import Project
-from exam_workbench.store._engine import check_kind, explained
+from exam_workbench.store._engine import check_kind, explain_opening_error
 from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.refusals import check_error, refusal
@@ -60,7 +60,7 @@ def test_every_run_of_the_zip_can_be_unpacked(project: Project) -> None:
 
 def test_a_project_that_another_process_has_open_names_that_process(tmp_path: Path) -> None:
     error = duckdb.IOException(IN_USE.format(os.getpid()))
-    check_error(explained(tmp_path / "gold.duckdb", error), "project-in-use", str(os.getpid()))
+    check_error(explain_opening_error(tmp_path / "gold.duckdb", error), "project-in-use", str(os.getpid()))
 
 
 def test_a_file_that_cannot_be_shared_is_left_to_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +85,11 @@ def test_a_backup_of_an_open_project_is_refused_with_the_reason(
     denied = subprocess.CompletedProcess([], 1, "", "13\n")
     monkeypatch.setattr(backups.subprocess, "run", lambda *_, **__: denied)
     with pytest.raises(PermissionError):
-        backups._copy(project, tmp_path / "copy.duckdb")
+        backups._copy_project(project, tmp_path / "copy.duckdb")
     with monkeypatch.context() as patched:
         patched.setattr(os, "name", "nt")
         with pytest.raises(ProjectError) as error:
-            backups._copy(project, tmp_path / "copy.duckdb")
+            backups._copy_project(project, tmp_path / "copy.duckdb")
     check_error(error.value, "backup-of-open-file", str(project.path))
 
 
@@ -102,7 +102,7 @@ def test_a_file_is_replaced_on_a_system_without_owners(tmp_path: Path, monkeypat
 
 def test_redirected_output_is_utf8_whatever_the_code_page() -> None:
     code = (
-        "import click; from exam_workbench import cli; cli.run = lambda words: click.echo('Grüße ≥ 金');"
+        "import click; from exam_workbench import cli; cli.run_command = lambda words: click.echo('Grüße ≥ 金');"
         " raise SystemExit(cli.main())"
     )
     environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONPATH": str(ROOT)}

@@ -16,20 +16,20 @@ from ..graders import (
     Completion,
     Control,
     Prompt,
-    answers,
     back_end_name,
     fence_mark,
-    fill,
+    fill_prompt,
     load_encoder,
     make_back_end,
     model_folder,
-    read,
+    read_completion,
+    stream_completions,
     unit_vectors,
     word_match,
 )
 from ..grading import PriceTag, sampled_price
 from ..jobs import ALL_MISSING, BackgroundJob, Extent, Progress, Report
-from ..measures.answers import TEXT_SCORES, best, greedy_f1
+from ..measures.answers import TEXT_SCORES, best_score, greedy_f1
 from ..records import (
     AnswerModel,
     Comparison,
@@ -82,34 +82,96 @@ _SHARE = 0.5
 JUDGES: dict[str, AnswerJudge] = {
     judge.name: judge
     for judge in (
-        AnswerJudge("em", "Exact match", "Equal texts, ignoring case, punctuation, articles and white space", _SQUAD, 1,
-                    "texts"),
-        AnswerJudge("f1", "Token F1", "F1 of the shared words, normalised as for exact match", _SQUAD, _SHARE,
-                    "texts", True),
-        AnswerJudge("rouge1", "ROUGE-1", "F1 of the shared words, ignoring case", "Lin: ROUGE, 2004", _SHARE,
-                    "texts", True),
-        AnswerJudge("bleu", "BLEU", "Precision of one to four words in a row, with a penalty for short answers",
-                    "Papineni et al.: ACL 2002, by sacrebleu", _SHARE, "texts", True),
-        AnswerJudge("chrf", "chrF", "F-score of one to six characters in a row", "Popović: WMT 2015, by sacrebleu",
-                    _SHARE, "texts", True),
-        AnswerJudge("meteor", "METEOR", "Shared words and stems, with a penalty for changed order; no WordNet synonyms",
-                    "Banerjee and Lavie: METEOR, ACL workshop 2005", _SHARE, "texts", True),
-        AnswerJudge("words", "Word match",
-                    "Stemmed words without stop words, edit distance below 20% of the longer text",
-                    "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),
-        AnswerJudge("contains", "Contains", "The answer contains the words of a right answer in a row",
-                    "ours, as Karpukhin et al.: DPR, EMNLP 2020, test passages", 1, "texts"),
-        AnswerJudge("embedding", "Embedding", "Cosine similarity of sentence vectors by all-MiniLM-L6-v2",
-                    "llm-reteval, section 2.2", 0.8, "encoder", True),
-        AnswerJudge("bertscore", "Token vectors",
-                    "BERTScore F1 with token vectors by all-MiniLM-L6-v2, on another scale than RoBERTa",
-                    "Zhang et al.: BERTScore, ICLR 2020", 0.8, "encoder", True),
-        AnswerJudge("llm", "Model, yes or no", "A language model decides, with the prompt reteval-compare",
-                    "llm-reteval, appendix A, after Kamalloo et al.: ACL 2023", 1, "model"),
-        AnswerJudge("graded", "Model, 0 to 5", "A language model rates, with the prompt reteval-compare-graded",
-                    "ours, after llm-reteval, section 2.2", 4, "model", True, 5.0),
+        AnswerJudge(
+            "em", "Exact match", "Equal texts, ignoring case, punctuation, articles and white space", _SQUAD, 1, "texts"
+        ),
+        AnswerJudge(
+            "f1", "Token F1", "F1 of the shared words, normalised as for exact match", _SQUAD, _SHARE, "texts", True
+        ),
+        AnswerJudge(
+            "rouge1", "ROUGE-1", "F1 of the shared words, ignoring case", "Lin: ROUGE, 2004", _SHARE, "texts", True
+        ),
+        AnswerJudge(
+            "bleu",
+            "BLEU",
+            "Precision of one to four words in a row, with a penalty for short answers",
+            "Papineni et al.: ACL 2002, by sacrebleu",
+            _SHARE,
+            "texts",
+            True,
+        ),
+        AnswerJudge(
+            "chrf",
+            "chrF",
+            "F-score of one to six characters in a row",
+            "Popović: WMT 2015, by sacrebleu",
+            _SHARE,
+            "texts",
+            True,
+        ),
+        AnswerJudge(
+            "meteor",
+            "METEOR",
+            "Shared words and stems, with a penalty for changed order; no WordNet synonyms",
+            "Banerjee and Lavie: METEOR, ACL workshop 2005",
+            _SHARE,
+            "texts",
+            True,
+        ),
+        AnswerJudge(
+            "words",
+            "Word match",
+            "Stemmed words without stop words, edit distance below 20% of the longer text",
+            "Farzi and Dietz: exam-plus-plus, section 4.2.1",
+            1,
+            "texts",
+        ),
+        AnswerJudge(
+            "contains",
+            "Contains",
+            "The answer contains the words of a right answer in a row",
+            "ours, as Karpukhin et al.: DPR, EMNLP 2020, test passages",
+            1,
+            "texts",
+        ),
+        AnswerJudge(
+            "embedding",
+            "Embedding",
+            "Cosine similarity of sentence vectors by all-MiniLM-L6-v2",
+            "llm-reteval, section 2.2",
+            0.8,
+            "encoder",
+            True,
+        ),
+        AnswerJudge(
+            "bertscore",
+            "Token vectors",
+            "BERTScore F1 with token vectors by all-MiniLM-L6-v2, on another scale than RoBERTa",
+            "Zhang et al.: BERTScore, ICLR 2020",
+            0.8,
+            "encoder",
+            True,
+        ),
+        AnswerJudge(
+            "llm",
+            "Model, yes or no",
+            "A language model decides, with the prompt reteval-compare",
+            "llm-reteval, appendix A, after Kamalloo et al.: ACL 2023",
+            1,
+            "model",
+        ),
+        AnswerJudge(
+            "graded",
+            "Model, 0 to 5",
+            "A language model rates, with the prompt reteval-compare-graded",
+            "ours, after llm-reteval, section 2.2",
+            4,
+            "model",
+            True,
+            5.0,
+        ),
     )
-}  # fmt: skip
+}
 """Answer checks by name. Source: llm-reteval specification, section 6."""
 
 
@@ -153,7 +215,7 @@ def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vec
     return [found[key] for key in keys]
 
 
-def accepts(name: str, score: float | None, threshold: float | None = None) -> bool | None:
+def accepts_score(name: str, score: float | None, threshold: float | None = None) -> bool | None:
     """Return whether an answer check accepts this score; None without a score.
 
     Args:
@@ -170,28 +232,32 @@ _Batch: TypeAlias = Callable[[Sequence[tuple[str, tuple[str, ...]]], Encode], li
 
 
 def _by_texts(score: Callable[[str, str], float]) -> _Batch:
-    return lambda pairs, encode: [best(score, answer, references) for answer, references in pairs]
+    return lambda pairs, encode: [best_score(score, answer, references) for answer, references in pairs]
 
 
 def _by_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
-    places = _places(pairs)
+    places = _text_rows(pairs)
     vectors = encode(list(places))
     return [
-        best(lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0), answer, references)
+        best_score(
+            lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0), answer, references
+        )
         for answer, references in pairs
     ]
 
 
 def _by_token_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
-    places = _places(pairs)
+    places = _text_rows(pairs)
     tokens = load_encoder(model_folder()).token_vectors(list(places)) if places else []
     return [
-        best(lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0), answer, references)
+        best_score(
+            lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0), answer, references
+        )
         for answer, references in pairs
     ]
 
 
-def _places(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
+def _text_rows(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
     texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
     return {text: at for at, text in enumerate(texts)}
 
@@ -216,7 +282,7 @@ Pair = tuple[str, str, tuple[str, ...]]
 """A question, an answer to it, and the right answers that it is compared with, sorted."""
 
 
-def pair(question: str, answer: str, references: Sequence[str]) -> Pair:
+def make_pair(question: str, answer: str, references: Sequence[str]) -> Pair:
     """Return a comparison in its normal form, in which equal texts are equal."""
     return question, answer, tuple(sorted(set(references)))
 
@@ -267,14 +333,21 @@ def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
     where = back_end_name(settings)
     back_end, model = make_back_end(settings)
     fence = bool(settings.pop("fence", where == "openai"))
-    own = {name: settings[name] for name in ("max_tokens_in", "extra", "api", "structured", "temperature", "dtype")
-           if name in settings}  # fmt: skip
-    told = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
+    own = {
+        name: settings[name]
+        for name in ("max_tokens_in", "extra", "api", "structured", "temperature", "dtype")
+        if name in settings
+    }
+    identity = {"judge": plan.judge, "fence": fence_mark(prompt, fence), "at": where}
     name = plan.name or model.rsplit("/", 1)[-1].split("@", 1)[0] + ("" if plan.judge == "llm" else ", graded")
     spec = AnswerModel(
-        name, fingerprint_of(["answer judge", model, prompt.hash, told, own]), model, prompt.name, prompt.hash,
-        {"settings": settings, "prompt": prompt.name} | told,
-    )  # fmt: skip
+        name,
+        fingerprint_of(["answer judge", model, prompt.hash, identity, own]),
+        model,
+        prompt.name,
+        prompt.hash,
+        {"settings": settings, "prompt": prompt.name} | identity,
+    )
     return ReadyJudge(spec, plan.judge, prompt, fence, back_end)
 
 
@@ -321,7 +394,7 @@ class Verdict:
 WAITING = Verdict(None, None, "waiting")
 
 
-def verdicts(
+def check_results(
     project: Project,
     judge: str,
     pairs: Sequence[Pair],
@@ -340,52 +413,63 @@ def verdicts(
         InputError: the answer check is unknown, or the threshold is out of range.
         GradingError: the encoder cannot be loaded.
     """
-    told = answer_judge(judge)
-    if threshold is not None and not 0 <= threshold <= told.top:
+    check = answer_judge(judge)
+    if threshold is not None and not 0 <= threshold <= check.top:
         raise InputError(
             "threshold-out-of-range",
             f"Threshold {threshold:g} is out of range.",
-            f"Use a number from 0 to {told.top:g}.",
+            f"Use a number from 0 to {check.top:g}.",
         )
     wanted = list(dict.fromkeys(pairs))
-    if told.needs != "model":
+    if check.needs != "model":
         scores = judge_scores(judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project))
         return {
-            one: Verdict(accepts(judge, score, threshold), score) for one, score in zip(wanted, scores, strict=True)
+            pair: Verdict(accepts_score(judge, score, threshold), score)
+            for pair, score in zip(wanted, scores, strict=True)
         }
     if model is None:
         return dict.fromkeys(wanted, WAITING)
-    said = comparisons_of(project, model.key)
+    comparisons = comparisons_of(project, model.key)
     texts = {text: key for key, text in answer_texts(project).items()}
     questions = dict(project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL"))
-    found = {}
-    for one in wanted:
-        question, answer, references = one
+    results = {}
+    for pair in wanted:
+        question, answer, references = pair
         if question not in questions or answer not in texts or not all(ref in texts for ref in references):
-            found[one] = WAITING
+            results[pair] = WAITING
             continue
         about = (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in references)))
-        found[one] = _told(judge, said.get(about), threshold)
-    return found
+        results[pair] = _make_verdict(judge, comparisons.get(about), threshold)
+    return results
 
 
-def _told(judge: str, said: Comparison | None, threshold: float | None) -> Verdict:
-    if said is None:
+def _make_verdict(judge: str, comparison: Comparison | None, threshold: float | None) -> Verdict:
+    if comparison is None:
         return WAITING
-    if said.rating is None:
-        return Verdict(None, None, "failed", said.reason, said.raw)
-    return Verdict(accepts(judge, float(said.rating), threshold), float(said.rating), "known", None, said.raw)
+    if comparison.rating is None:
+        return Verdict(None, None, "failed", comparison.reason, comparison.raw)
+    return Verdict(
+        accepts_score(judge, float(comparison.rating), threshold),
+        float(comparison.rating),
+        "known",
+        None,
+        comparison.raw,
+    )
 
 
 def pairs_to_compare(
     project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Extent = ALL_MISSING
 ) -> list[Pair]:
     """Return the pairs without a result of this answer check, each once."""
-    stored = next((one for one in answer_models(project, "judge") if one.fingerprint == ready.model.fingerprint), None)
-    known = verdicts(project, ready.judge, pairs, stored)
+    stored = next(
+        (entry for entry in answer_models(project, "judge") if entry.fingerprint == ready.model.fingerprint), None
+    )
+    known = check_results(project, ready.judge, pairs, stored)
     return [
-        one for one, verdict in known.items() if caps.includes(verdict.state != "waiting", verdict.state == "failed")
-    ][: caps.limit]  # fmt: skip
+        entry
+        for entry, verdict in known.items()
+        if caps.includes(verdict.state != "waiting", verdict.state == "failed")
+    ][: caps.limit]
 
 
 def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) -> PriceTag:
@@ -393,7 +477,7 @@ def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) 
     if not pairs:
         return PriceTag(0, 0, 0, 0, 0.0, None, True)
     sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
-    filled = [fill(ready.prompt, _values(one), ready.fence).joined() for one in sample]
+    filled = [fill_prompt(ready.prompt, _prompt_values(one), ready.fence).joined() for one in sample]
     return sampled_price(project, ready.back_end, ready.model.model, filled, len(pairs), len(pairs), WRITTEN)
 
 
@@ -423,7 +507,7 @@ def compare_answers(
     kept = {name: value for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost)) if value}
     work = Work(ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps)
 
-    def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Comparison]]]:
+    def prepare_calls(cursor: Cursor) -> Callable[[Control], Iterator[list[Comparison]]]:
         questions = {text: question_text_key(cursor, text) for text in {question for question, _, _ in wanted}}
         texts = answer_text_keys(cursor, [text for _, answer, refs in wanted for text in (answer, *refs)])
         places = [
@@ -432,19 +516,24 @@ def compare_answers(
         ]
         options = ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
         form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
-        calls = [Call(ready.prompt, _values(one), form, ready.fence, options, TOKENS) for one in wanted]
+        calls = [Call(ready.prompt, _prompt_values(pair), form, ready.fence, options, TOKENS) for pair in wanted]
 
-        def come(control: Control) -> Iterator[list[Comparison]]:
-            for batch in answers(ready.back_end, calls, control):
-                yield [_read(places[i], calls[i], completion) for i, completion in batch]
+        def read_batches(control: Control) -> Iterator[list[Comparison]]:
+            for batch in stream_completions(ready.back_end, calls, control):
+                yield [_read_comparison(places[i], calls[i], completion) for i, completion in batch]
 
-        return come
+        return read_batches
 
     return run_job(
-        project, work, author, report, control or Control(), batches,
+        project,
+        work,
+        author,
+        report,
+        control or Control(),
+        prepare_calls,
         lambda cursor, key, some, job: add_comparisons(cursor, key, some, job),
-        failed=lambda one: one.rating is None,
-    )  # fmt: skip
+        failed=lambda comparison: comparison.rating is None,
+    )
 
 
 def start_comparing(
@@ -452,22 +541,25 @@ def start_comparing(
 ) -> BackgroundJob:
     """Check answers with a model in the background; see `start_answer_job`."""
     return start_answer_job(
-        project, ready.model, COMPARISONS, author,
+        project,
+        ready.model,
+        COMPARISONS,
+        author,
         lambda owned, report, control: compare_answers(owned, ready, pairs, author, caps, report, control),
-    )  # fmt: skip
+    )
 
 
-def _values(one: Pair) -> dict[str, str]:
-    question, answer, references = one
+def _prompt_values(pair: Pair) -> dict[str, str]:
+    question, answer, references = pair
     # One per line, with a dash; the paper does not specify the layout.
-    told = "\n".join(f"- {reference}" for reference in references)
-    return {"question": question, "correct_answer": f"\n{told}", "result": answer}
+    listed = "\n".join(f"- {reference}" for reference in references)
+    return {"question": question, "correct_answer": f"\n{listed}", "result": answer}
 
 
-def _read(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Completion) -> Comparison:
+def _read_comparison(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Completion) -> Comparison:
     if completion.error is not None:
         return Comparison(about, None, completion.error)
-    parsed = read(call, completion)
+    parsed = read_completion(call, completion)
     note = None if completion.model is None else f"answered by {completion.model}"
     # A rating that replaces an unreadable reply counts as failed, so that the three states stay apart.
     if parsed.rating is None or parsed.status != "graded":

@@ -8,9 +8,18 @@ from typing import Any, TypeVar
 
 from ..errors import InputError, Report, check_known
 from ..exams import DEPTH, Retriever, rank_passages
-from ..graders import BackEnd, Control, said_of_models
-from ..grouping import grouped
-from ..jobs import BackgroundJob, Caps, Carrier, Progress, Report as Watch, carry, job_control, start_background
+from ..graders import BackEnd, Control, other_models_note
+from ..grouping import group_pairs
+from ..jobs import (
+    BackgroundJob,
+    Caps,
+    Carrier,
+    Progress,
+    Report as Watch,
+    job_control,
+    run_recorded_job,
+    start_background,
+)
 from ..records import (
     GOLD,
     GOLD_RUN,
@@ -20,16 +29,16 @@ from ..records import (
     check_runs,
     generated_of,
     gold_name,
+    judgment_sources,
     put_answer_model,
     refresh_pool,
     run_names,
-    sources,
     stage_rankings,
-    visible,
+    visible_rows,
     write_responses,
     write_runs,
 )
-from ..store import Cursor, Project, log
+from ..store import Cursor, Project, log_action
 from ..text import clean_text, first_few, how_many, one_line
 from ..types import Ranked, Response
 
@@ -85,7 +94,7 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
     Raises:
         InputError: a query is unknown or has no words.
     """
-    found = [
+    queries = [
         AskedQuery(query_id, text, key or 0, () if answer is None else (answer, *(further or ())), query)
         for query_id, text, answer, further, key, query in project.rows(
             "SELECT query_id, q.text, answer, further_answers, text_key, query_key FROM queries q"
@@ -93,13 +102,13 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
         )
     ]
     if query_ids is None:
-        return found
-    known = {one.query_id for one in found}
+        return queries
+    known = {asked_query.query_id for asked_query in queries}
     if lost := [query_id for query_id in query_ids if query_id not in known]:
         raise InputError(
             "unknown-query", f"No text for query {first_few(lost)}.", "Import the queries with their texts."
         )
-    return [one for one in found if one.query_id in set(query_ids)]
+    return [asked_query for asked_query in queries if asked_query.query_id in set(query_ids)]
 
 
 def ranking_runs(project: Project) -> list[str]:
@@ -127,7 +136,7 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
     return every
 
 
-def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[str, list[Read | str]]]:
+def top_passages(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[str, list[Read | str]]]:
     """Return the passages at the top of runs, by run and query id, the best first.
 
     Args:
@@ -136,7 +145,7 @@ def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[st
     Returns:
         A `Read` for each passage, or only its id if the project has no text of it.
     """
-    found: dict[str, dict[str, list[Read | str]]] = {run: {} for run in runs}
+    by_run: dict[str, dict[str, list[Read | str]]] = {run: {} for run in runs}
     for run, query_id, passage_id, text_key in project.rows(
         "SELECT name, query_id, passage_id, text_key FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
@@ -144,8 +153,8 @@ def tops(project: Project, runs: Sequence[str], depth: int) -> dict[str, dict[st
         " <= $depth ORDER BY run_key, query_key, rank",
         {"runs": list(runs), "depth": depth},
     ):
-        found[run].setdefault(query_id, []).append(passage_id if text_key is None else Read(passage_id, text_key))
-    return found
+        by_run[run].setdefault(query_id, []).append(passage_id if text_key is None else Read(passage_id, text_key))
+    return by_run
 
 
 def passage_id_of(one: Read | str) -> str:
@@ -160,7 +169,7 @@ def context_of(passages: Sequence[Read | str]) -> tuple[int, ...]:
 
 def gold_sources(project: Project) -> list[str]:
     """Return the possible sources of gold passages: the gold texts, if any, and sources of judgments."""
-    return ([GOLD_RUN] if gold_name(project) is not None else []) + sources(project)
+    return ([GOLD_RUN] if gold_name(project) is not None else []) + judgment_sources(project)
 
 
 def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
@@ -180,7 +189,7 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
     check_known("unknown-source", "source of gold passages", known, *wanted)
     rows = project.rows(
         "SELECT query_id, passage_id, text_key FROM ("
-        f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible(project, 'judgments')}"
+        f" SELECT query_key, passage_key, 0 AS place, -value AS position FROM {visible_rows(project, 'judgments')}"
         "  JOIN sources USING (source_key)"
         "  WHERE list_contains($wanted, name) AND value >= $least"
         f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD} WHERE list_contains($wanted, '{GOLD_RUN}'))"
@@ -189,7 +198,7 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
         " ORDER BY query_key, place, position, passage_key",
         {"wanted": list(wanted), "least": gold.min_judgment},
     )
-    return grouped((query_id, Read(passage_id, text_key)) for query_id, passage_id, text_key in rows)
+    return group_pairs((query_id, Read(passage_id, text_key)) for query_id, passage_id, text_key in rows)
 
 
 def passage_texts(project: Project, keys: Collection[int]) -> dict[int, str]:
@@ -239,7 +248,7 @@ def make_run(
         stage_rankings(cursor, {name: ranked})
         write_runs(cursor, [(name, name, made_by)])
         refresh_pool(cursor)
-        log(cursor, author, "make run", name=name, by=made_by, queries=len(rankings))
+        log_action(cursor, author, "make run", name=name, by=made_by, queries=len(rankings))
     return sum(bool(ranking) for ranking in rankings.values())
 
 
@@ -268,16 +277,16 @@ def answers_as_responses(
             "Use one word, as TREC files require.",
         )
     known = generated_of(project, generator.key)
-    ranked = tops(project, [run], k).get(run, {})
+    ranked = top_passages(project, [run], k).get(run, {})
     system = name or "-".join(f"{generator.name} {run}@{k}".split())
-    found = []
+    responses = []
     for query in asked_queries(project):
         context = context_of(ranked.get(query.query_id, [])[:k])
         places = [(query.text_key, context, 0.0, 1), (query.text_key, (run, k), None, 1)]
         answer = next((known[place] for place in places if place in known), None)
         if answer is not None and answer.text is not None:
-            found.append(Response(system, query.query_id, answer.text, file=generator.name))
-    if not found:
+            responses.append(Response(system, query.query_id, answer.text, file=generator.name))
+    if not responses:
         raise InputError(
             "no-answers-from-run",
             f"Generator {generator.name} has no answers from run {run} at k = {k}.",
@@ -285,9 +294,11 @@ def answers_as_responses(
         )
     with project.transaction() as cursor:
         keeper = Keeper(cursor)
-        counts = write_responses(cursor, found, Report(), keeper)
+        counts = write_responses(cursor, responses, Report(), keeper)
         refresh_pool(cursor)
-        act = log(cursor, author, "answers as responses", name=system, responses=len(found), generator=generator.name)
+        act = log_action(
+            cursor, author, "answers as responses", name=system, responses=len(responses), generator=generator.name
+        )
         keeper.record(keeper.settle(), act)
         ((kept,),) = cursor.execute(
             "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [system]
@@ -354,16 +365,16 @@ def run_job(
         key = put_answer_model(cursor, "judge" if compares else "generator", work.model, author)
         come = batches(cursor)
         job = add_job(cursor, "comparing" if compares else "generating", key, work.asked, work.total, author)
-        log(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
+        log_action(cursor, author, f"start {work.things}", job=job, by=name, count=work.total)
 
     carrier = Carrier[Result](
         project, job, Progress("running", work.total), lambda progress: report(name, progress), control,
         lambda cursor, some: write(cursor, key, some, job), failed,
     )  # fmt: skip
-    return carry(
+    return run_recorded_job(
         carrier, lambda: come(control), "Start again", "to continue", "The model",
-        lambda: said_of_models(work.model.model, control.models),
-        lambda cursor, final: log(
+        lambda: other_models_note(work.model.model, control.models),
+        lambda cursor, final: log_action(
             cursor, author, f"{work.things} {final.state}", job=job, by=name, count=final.graded, failed=final.failed
         ),
     )  # fmt: skip
@@ -392,13 +403,13 @@ def start_answer_job(
     """
     project.require("run exams", author=author)
 
-    def make(owned: Project) -> BackgroundJob:
+    def make_job(owned: Project) -> BackgroundJob:
         return BackgroundJob(
             model.name, things, None, author, Control(),
             lambda report, job: {model.name: work(owned, report, job.control)},
         )  # fmt: skip
 
-    return start_background(project, "answers", make)
+    return start_background(project, "answers", make_job)
 
 
 @dataclass(frozen=True)

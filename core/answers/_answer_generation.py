@@ -25,17 +25,17 @@ from ..graders import (
     Prompt,
     ReadingGrader,
     Sampling,
-    answers,
     back_end_name,
-    built_in,
-    current,
+    built_in_prompts,
+    current_access,
     fence_mark,
-    fill,
+    fill_prompt,
     load_encoder,
     make_back_end,
     make_grader,
     model_folder,
-    unanswerable,
+    says_unanswerable,
+    stream_completions,
     without_thoughts,
 )
 from ..grading import PriceTag, sampled_price
@@ -57,7 +57,7 @@ from ._answer_contexts import (
     passage_texts,
     run_job,
     start_answer_job,
-    tops,
+    top_passages,
 )
 
 USE = "answer from passages"
@@ -150,7 +150,7 @@ class ReadyGenerator:
             InputError: a setting is invalid.
         """
         if self.rule == "extractive":
-            return _extractive(self.settings).back_end
+            return _extractive_grader(self.settings).back_end
         return make_back_end(self.settings, sampling=sampling)[0]
 
 
@@ -191,15 +191,15 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
     }
     if where != "openai":
-        own["dtype"] = settings["dtype"] = _dtype(settings)
-    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "at": where}
-    told["fence"] = fence_mark(prompt, fence)
-    parameters = {"settings": settings, "prompt": prompt.name} | told
+        own["dtype"] = settings["dtype"] = _fixed_dtype(settings)
+    identity = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "at": where}
+    identity["fence"] = fence_mark(prompt, fence)
+    parameters = {"settings": settings, "prompt": prompt.name} | identity
     return ReadyGenerator(
         AnswerModel(
-            plan.name or _short(model) + ("" if prompt.name == PROMPT else f", {prompt.name}")
+            plan.name or _short_name(model) + ("" if prompt.name == PROMPT else f", {prompt.name}")
             + ("" if plan.order == ORDER else f", {plan.order}"),
-            fingerprint_of(["generator", model, prompt.hash, told, own]),
+            fingerprint_of(["generator", model, prompt.hash, identity, own]),
             model, prompt.name, prompt.hash, parameters,
         ),
         None, prompt, fence, plan.n_tokens, plan.max_tokens, settings, plan.order,
@@ -247,13 +247,13 @@ def _by_rule(rule: AnswerRule, settings: Mapping[str, Any], name: str | None) ->
             raise InputError("settings-for-a-rule", f"Rule {rule} has no model settings.", "Remove the model settings.")
         model = "all-MiniLM-L6-v2"
     else:
-        model = _extractive(settings).spec.model
-    told = {"rule": rule, "order": ORDER, "settings": dict(settings)}
+        model = _extractive_grader(settings).spec.model
+    parameters = {"rule": rule, "order": ORDER, "settings": dict(settings)}
     return ReadyGenerator(
         AnswerModel(
-            name or (rule if rule == "nearest-sentence" else f"extractive ({_short(model)})"),
+            name or (rule if rule == "nearest-sentence" else f"extractive ({_short_name(model)})"),
             fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
-            model, "", "", told,
+            model, "", "", parameters,
         ),
         rule, EXTRACTION, False, N_TOKENS, MAX_TOKENS, settings,
     )  # fmt: skip
@@ -263,24 +263,24 @@ EXTRACTION = Prompt("question", "Question", "answer", "{question}\n{context}", "
 """The prompt of an extractive model: only the question, followed by the passage."""
 
 
-def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
+def _extractive_grader(settings: Mapping[str, Any]) -> ReadingGrader:
     """Return the grader whose model an extractive generator uses.
 
     Raises:
         InputError: a setting is invalid.
     """
-    made = make_grader("extractive", dict(settings), built_in())
+    made = make_grader("extractive", dict(settings), built_in_prompts())
     assert isinstance(made, ReadingGrader)
     return made
 
 
-def _dtype(settings: Mapping[str, Any]) -> str:
+def _fixed_dtype(settings: Mapping[str, Any]) -> str:
     # Fixed because the default depends on the computer, which would make it another generator.
     given = settings.get("dtype")
     return "float32" if given in (None, "", "auto") else str(given)
 
 
-def _short(model: str) -> str:
+def _short_name(model: str) -> str:
     return model.rsplit("/", 1)[-1].split("@", 1)[0]
 
 
@@ -301,15 +301,15 @@ def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     rows = {text: 0 for (question, _), sentences in zip(asked, cut, strict=True) for text in (question, *sentences)}
     rows = {text: row for row, text in enumerate(rows)}
     vectors = load_encoder(model_folder()).encode(list(rows))
-    found = []
+    nearest = []
     for (question, _), sentences in zip(asked, cut, strict=True):
         if not sentences:
-            found.append("")
+            nearest.append("")
             continue
         cosines = vectors[[rows[text] for text in sentences]] @ vectors[rows[question]]
         # Rounded because batches and their order change the last digits, which must not change answers.
-        found.append(sentences[int(np.argmax(np.round(cosines.astype(np.float64), 4)))].strip())
-    return found
+        nearest.append(sentences[int(np.argmax(np.round(cosines.astype(np.float64), 4)))].strip())
+    return nearest
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
     return [replace(line, context=(key,)) for key in line.context]
 
 
-def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
+def join_answers(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
     """Join the answers given passage by passage: the last one that is not "unanswerable" counts.
 
     Source: llm-reteval specification, section 4.1; the paper allows it but does not say how answers are joined. If
@@ -358,12 +358,12 @@ def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None
     if lost := [part for part in parts if part.text is None]:
         reason = f"{len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
         return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
-    said = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not unanswerable(part.text)]
-    rank, text = said[-1] if said else (None, parts[-1].text)
+    given = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not says_unanswerable(part.text)]
+    rank, text = given[-1] if given else (None, parts[-1].text)
     note = (
         "no passage contains an answer"
         if rank is None
-        else f"from passage {rank} of {len(parts)}, of which {len(said)} gave an answer"
+        else f"from passage {rank} of {len(parts)}, of which {len(given)} gave an answer"
     )
     return Generated(place, text, None, seed, sum(part.shortened for part in parts), note)
 
@@ -438,7 +438,7 @@ def plan_answers(
     Raises:
         InputError: a run, source or query is unknown, nothing is wanted, or a number is out of range.
     """
-    _check(wanted)
+    _check_wanted(wanted)
     gold = gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
     queries = asked_queries(project, wanted.query_ids)
     if wanted.query_ids is None and gold:
@@ -446,7 +446,7 @@ def plan_answers(
     lines: dict[tuple[str, tuple[int, ...], float, int], Line] = {}
     shared = skipped = without_text = 0
     runs = named_runs(project, wanted.runs) if wanted.runs != () else []
-    ranked = tops(project, runs, max(wanted.ks, default=1)) if runs else {}
+    ranked = top_passages(project, runs, max(wanted.ks, default=1)) if runs else {}
     for query in queries:
         for run in runs:
             passages = ranked[run].get(query.query_id, [])
@@ -457,41 +457,41 @@ def plan_answers(
                     continue
                 line = Line(query, context, 0.0, 1, None)
                 shared += wanted_place(line) in lines
-                lines |= {wanted_place(one): one for one in (*parts_of(ready, line), line)}
+                lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
         if wanted.from_gold and (context := context_of(gold.get(query.query_id, []))):
-            for draw, temperature, seed in _draws(ready, wanted):
+            for draw, temperature, seed in _plan_draws(ready, wanted):
                 line = Line(query, context, temperature, draw, seed)
-                lines |= {wanted_place(one): one for one in (*parts_of(ready, line), line)}
+                lines |= {wanted_place(entry): entry for entry in (*parts_of(ready, line), line)}
     stored = next(
-        (one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint), None
+        (entry for entry in answer_models(project, "generator") if entry.fingerprint == ready.model.fingerprint), None
     )
-    said = generated_of(project, stored.key) if stored else {}
+    generated = generated_of(project, stored.key) if stored else {}
     to_ask, known, failed = [], 0, 0
     for line in lines.values():
-        found = said.get((line.query.text_key, line.context, line.temperature, line.draw))
-        if caps.includes(found is not None, found is not None and found.text is None):
+        answer = generated.get((line.query.text_key, line.context, line.temperature, line.draw))
+        if caps.includes(answer is not None, answer is not None and answer.text is None):
             to_ask.append(line)
-        elif found is not None:
-            known, failed = known + (found.text is not None), failed + (found.text is None)
-    return AnswerPlan(len(lines), known, failed, _first(ready, to_ask, caps), shared, skipped, without_text)
+        elif answer is not None:
+            known, failed = known + (answer.text is not None), failed + (answer.text is None)
+    return AnswerPlan(len(lines), known, failed, _limit_lines(ready, to_ask, caps), shared, skipped, without_text)
 
 
-def _first(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
+def _limit_lines(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
     """Return as many lines as the limit allows; those that are joined from others come after these."""
     asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
     joined = [line for line in lines if parts_of(ready, line)]
     return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
 
 
-def _draws(ready: ReadyGenerator, wanted: WantedAnswers) -> list[tuple[int, float, int | None]]:
+def _plan_draws(ready: ReadyGenerator, wanted: WantedAnswers) -> list[tuple[int, float, int | None]]:
     """Return number, temperature and seed of each draw; a deterministic generator has a single one."""
     if not ready.draws_differ:
         return [(1, 0.0, None)]
-    seeded = ready.model.parameters.get("at") != "openai" or current().any_address
+    seeded = ready.model.parameters.get("at") != "openai" or current_access().any_address
     return [(1 + at, wanted.temperature, wanted.seed + at if seeded else None) for at in range(wanted.draws)]
 
 
-def _check(wanted: WantedAnswers) -> None:
+def _check_wanted(wanted: WantedAnswers) -> None:
     if wanted.runs == () and not wanted.from_gold:
         raise InputError(
             "no-answers-wanted",
@@ -519,12 +519,12 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
         return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
     sample = random.Random(0).sample(lines, min(SAMPLE, len(lines)))
     texts = passage_texts(project, {key for line in sample for key in line.context})
-    filled = [fill(ready.prompt, _values(ready, line, texts), ready.fence).joined() for line in sample]
+    filled = [fill_prompt(ready.prompt, _prompt_values(ready, line, texts), ready.fence).joined() for line in sample]
     written = ready.n_tokens + 1
     return sampled_price(project, ready.back_end(), ready.model.model, filled, len(plan.to_ask), len(lines), written)
 
 
-def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
+def _prompt_values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
     keys = line.context[::-1] if ready.order == "best last" else line.context
     context = PARTING.join(texts[key] for key in keys if key in texts)
     return {"question": line.query.text, "context": context, "n_tokens": str(ready.n_tokens)}
@@ -543,7 +543,7 @@ def generate_answers(
 
     All passages go into one prompt, the best first. If they do not fit, the end is cut off: the last passage first,
     never the question (llm-reteval specification, section 4.1). If the best passage is last, it would be cut off, so
-    the answer fails instead. If passages are read one by one, `join` joins their answers.
+    the answer fails instead. If passages are read one by one, `join_answers` joins their answers.
 
     Args:
         report: receives the generator's name and the progress after every commit.
@@ -571,12 +571,12 @@ def generate_answers(
     back_end = ready.back_end() if ready.asks else None
     work = Work(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
 
-    def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
+    def prepare_batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
         keys = {text: question_text_key(cursor, text) for text in {line.query.text for line in plan.to_ask}}
         return lambda control: _with_joined(project, ready, plan.to_ask, keys, control)
 
     return run_job(
-        project, work, author, report, control or Control(), batches,
+        project, work, author, report, control or Control(), prepare_batches,
         lambda cursor, key, some, job: add_generated(cursor, key, some, job),
         failed=lambda one: one.text is None,
     )  # fmt: skip
@@ -597,26 +597,30 @@ def _with_joined(
 ) -> Iterator[list[Generated]]:
     """Yield answers in batches as they come, then those joined from others. An answer without all its parts waits."""
     came: dict[AnswerPlace, Generated] = {}
-    for batch in _written(project, ready, [line for line in lines if not parts_of(ready, line)], keys, control):
-        came |= {one.place: one for one in batch}
+    for batch in _generate_batches(
+        project, ready, [line for line in lines if not parts_of(ready, line)], keys, control
+    ):
+        came |= {entry.place: entry for entry in batch}
         yield batch
     joined = [line for line in lines if parts_of(ready, line)]
     if not joined:
         return
-    stored = next(one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint)
+    stored = next(
+        entry for entry in answer_models(project, "generator") if entry.fingerprint == ready.model.fingerprint
+    )
     known = generated_of(project, stored.key) | came
     for line in joined:
         parts = [known.get(place_of(part, keys)) for part in parts_of(ready, line)]
         if None not in parts:
-            yield [join(place_of(line, keys), [part for part in parts if part is not None], line.seed)]
+            yield [join_answers(place_of(line, keys), [part for part in parts if part is not None], line.seed)]
 
 
-def _written(
+def _generate_batches(
     project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
 ) -> Iterator[list[Generated]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
-    for sampling in dict.fromkeys(map(_sampling, lines)):
-        some = [line for line in lines if _sampling(line) == sampling]
+    for sampling in dict.fromkeys(map(_line_sampling, lines)):
+        some = [line for line in lines if _line_sampling(line) == sampling]
         back_end = ready.back_end(sampling) if ready.asks else None
         for at in range(0, len(some), BLOCK):
             if not control.may_continue():
@@ -632,18 +636,18 @@ def _written(
                 continue
             form: Literal["span", "text"] = "span" if ready.rule == "extractive" else "text"
             calls = [
-                Call(ready.prompt, _values(ready, line, texts), form, ready.fence, max_tokens=ready.max_tokens)
+                Call(ready.prompt, _prompt_values(ready, line, texts), form, ready.fence, max_tokens=ready.max_tokens)
                 for line in block
             ]
-            for batch in answers(back_end, calls, control):
-                yield [_read(ready, block[i], completion, keys) for i, completion in batch]
+            for batch in stream_completions(back_end, calls, control):
+                yield [_read_answer(ready, block[i], completion, keys) for i, completion in batch]
 
 
-def _sampling(line: Line) -> Sampling | None:
+def _line_sampling(line: Line) -> Sampling | None:
     return None if line.temperature == 0 else Sampling(line.temperature, line.seed)
 
 
-def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
+def _read_answer(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
     """Return a completion as an answer: its text without preceding thoughts, or the reason for failure."""
     place = place_of(line, keys)
     if completion.error is not None:

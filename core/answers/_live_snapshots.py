@@ -29,18 +29,18 @@ from ..records import (
     drop_freeze,
     end_freeze,
     fingerprint_of,
-    freezes,
     frozen_so_far,
+    list_snapshots,
     refresh_pool,
     run_names,
     stage_rankings,
     write_responses,
     write_runs,
 )
-from ..store import Cursor, Project, log
-from ..text import clean_text, fault_of_id, how_many, quoted
+from ..store import Cursor, Project, log_action
+from ..text import clean_text, fault_of_id, how_many, quote_name
 from ..types import Passage, Ranked, Response
-from ._answer_contexts import AskedQuery, Read, asked_queries, passage_id_of, passage_texts, tops
+from ._answer_contexts import AskedQuery, Read, asked_queries, passage_id_of, passage_texts, top_passages
 
 QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
 PLACES = (QUERY, QUERY_ID, K)
@@ -82,7 +82,7 @@ class Target:
     def body(self, query_id: str, text: str) -> dict[str, Any]:
         """Return the request for a query. The text of a query is inserted unchanged; placeholders in it are not
         replaced."""
-        filled = _filled(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
+        filled = _fill_places(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
         assert isinstance(filled, dict)
         return filled
 
@@ -115,41 +115,41 @@ def read_target(text: str, file: str) -> Target:
         InputError: it is not a target file, or a field is invalid.
     """
     hint = "Set url, request (with {query}), and passages or answer."
-    told = read_yaml(text, file, hint)
-    if not isinstance(told, dict):
+    data = read_yaml(text, file, hint)
+    if not isinstance(data, dict):
         raise InputError("invalid-target", f"{file} is not a target file.", hint)
-    known = {one.name: one for one in fields(Target)}
-    check_known("invalid-target", f"field of {file}:", known, *told)
+    known = {entry.name: entry for entry in fields(Target)}
+    check_known("invalid-target", f"field of {file}:", known, *data)
     try:
-        target = msgspec.convert(told, Target)
+        target = msgspec.convert(data, Target)
     except msgspec.ValidationError as error:
         raise InputError("invalid-target", f"Invalid field in {file}: {error}.", hint) from error
     if not (target.passages or target.answer):
         raise InputError("invalid-target", f"Required fields are missing in {file}.", hint)
     checked_host(target.url)
-    if target.k < 1 or not any(QUERY in one for one in _texts(target.request)):
+    if target.k < 1 or not any(QUERY in entry for entry in _nested_texts(target.request)):
         raise InputError("invalid-target", f"In {file}, the request has no {QUERY}, or k is below 1.", hint)
     for name in ("passages", "id", "text", "score", "answer"):
         path_of(getattr(target, name))
     return target
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _nested_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for one in value.values() if isinstance(value, dict) else value:
-            yield from _texts(one)
+            yield from _nested_texts(one)
 
 
-def _filled(value: Any, texts: Mapping[str, str], k: int) -> Any:
+def _fill_places(value: Any, texts: Mapping[str, str], k: int) -> Any:
     if isinstance(value, str):
         if value == K:
             return k
         return re.sub("|".join(map(re.escape, PLACES)), lambda place: texts[place[0]], value)
     if isinstance(value, Mapping):
-        return {name: _filled(one, texts, k) for name, one in value.items()}
-    return [_filled(one, texts, k) for one in value] if isinstance(value, list) else value
+        return {name: _fill_places(one, texts, k) for name, one in value.items()}
+    return [_fill_places(one, texts, k) for one in value] if isinstance(value, list) else value
 
 
 def path_of(path: str) -> list[str | int]:
@@ -165,7 +165,7 @@ def path_of(path: str) -> list[str | int]:
         step = _STEP.match(path, at)
         if step is None:
             raise InputError(
-                "invalid-path", f"Invalid path {quoted(path)}.", "Use names separated by dots, with [0] or [*]."
+                "invalid-path", f"Invalid path {quote_name(path)}.", "Use names separated by dots, with [0] or [*]."
             )
         steps.append(step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"]))
         at = step.end()
@@ -174,14 +174,14 @@ def path_of(path: str) -> list[str | int]:
 
 def at_path(value: Any, path: str) -> Any:
     """Return the value at a path of a JSON value; None if it is absent. A path with [*] gives a list."""
-    return _at(value, path_of(path))
+    return _value_at(value, path_of(path))
 
 
-def _at(value: Any, steps: list[str | int]) -> Any:
+def _value_at(value: Any, steps: list[str | int]) -> Any:
     for number, step in enumerate(steps):
         if step == "*":
             rest = steps[number + 1 :]
-            return [_at(one, rest) for one in value] if isinstance(value, list) else None
+            return [_value_at(one, rest) for one in value] if isinstance(value, list) else None
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
         else:
@@ -224,7 +224,7 @@ class Frozen:
     before: int = 0
 
 
-def freeze(
+def take_snapshot(
     project: Project,
     target: Target,
     name: str,
@@ -261,7 +261,7 @@ def freeze(
     if not queries:
         raise InputError("no-queries", "No queries with texts.", "Import queries.")
     asked = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
-    opened = next((one for one in freezes(project) if one.name == name), None)
+    opened = next((entry for entry in list_snapshots(project) if entry.name == name), None)
     if opened is not None and opened.asked != asked:
         raise InputError(
             "freeze-of-another-request",
@@ -270,10 +270,10 @@ def freeze(
         )
     key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
     words = {query.query_id: query.text for query in queries}
-    kept = _kept(project, key, words)
+    kept = _kept_results(project, key, words)
     before = len(kept)
-    failed = _ask(project, target, key, [query for query in queries if query.query_id not in kept], watch)
-    kept = _kept(project, key, words)
+    failed = _ask_target(project, target, key, [query for query in queries if query.query_id not in kept], watch)
+    kept = _kept_results(project, key, words)
     if not kept or (failed and not allow_failed):
         first, reason = next(iter(failed.items()))
         if not kept:
@@ -286,13 +286,13 @@ def freeze(
         )
     given = {query_id: msgspec.json.decode(response.given, type=Given) for query_id, response in kept.items()}
     with project.transaction() as cursor:
-        changed = _write(cursor, target, name, queries, given)
+        changed = _write_snapshot(cursor, target, name, queries, given)
         system = None
         # Targets without a path to an answer are skipped here too.
         found_texts = [
-            Response(name, query_id, one.answer, file=target.url)
-            for query_id, one in given.items()
-            if one.answer is not None
+            Response(name, query_id, entry.answer, file=target.url)
+            for query_id, entry in given.items()
+            if entry.answer is not None
         ]
         if found_texts:
             write_responses(cursor, found_texts, Report())
@@ -301,22 +301,22 @@ def freeze(
             ).fetchall()
         end_freeze(cursor, key, system, len(queries), len(failed))
         refresh_pool(cursor)
-        log(
+        log_action(
             cursor, author, "freeze target", name=name, url=target.url, queries=len(queries), failed=len(failed),
             changed=changed,
         )  # fmt: skip
-    empty = sum(not one.passages and one.answer is None for one in given.values())
+    empty = sum(not entry.passages and entry.answer is None for entry in given.values())
     run = name if target.passages else None
-    middle = sorted(one.seconds for one in kept.values())[len(kept) // 2]
+    middle = sorted(entry.seconds for entry in kept.values())[len(kept) // 2]
     return Frozen(run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before)
 
 
-def _kept(project: Project, key: int, words: Mapping[str, str]) -> dict[str, FrozenQuery]:
+def _kept_results(project: Project, key: int, words: Mapping[str, str]) -> dict[str, FrozenQuery]:
     """Return the results so far for queries with these words, by query id."""
     return {query_id: one for query_id, one in frozen_so_far(project, key).items() if one.words == words.get(query_id)}
 
 
-def _ask(
+def _ask_target(
     project: Project, target: Target, key: int, queries: Sequence[AskedQuery], watch: Callable[[int, int], None]
 ) -> dict[str, str]:
     """Ask for queries and store results as they come. Return the reasons of the failed queries, by query id.
@@ -329,7 +329,7 @@ def _ask(
     committed = time.monotonic()
     came = 0
 
-    def commit() -> None:
+    def commit_results() -> None:
         nonlocal waiting, committed, came
         some, waiting = waiting, []
         if some:
@@ -337,22 +337,22 @@ def _ask(
         came += len(some)
         committed = time.monotonic()
 
-    def take(at: int, one: Fetched) -> None:
-        found = one.reason if one.reason is not None else read_answer(one.value, target)
-        if isinstance(found, str):
-            failed[queries[at].query_id] = found
+    def store_result(at: int, fetched: Fetched) -> None:
+        answer = fetched.reason if fetched.reason is not None else read_answer(fetched.value, target)
+        if isinstance(answer, str):
+            failed[queries[at].query_id] = answer
             return
-        given = json.dumps({"passages": found.passages, "answer": found.answer}, ensure_ascii=False)
-        waiting.append(FrozenQuery(queries[at].query_id, queries[at].text, given, one.seconds))
+        given = json.dumps({"passages": answer.passages, "answer": answer.answer}, ensure_ascii=False)
+        waiting.append(FrozenQuery(queries[at].query_id, queries[at].text, given, fetched.seconds))
         if time.monotonic() - committed >= COMMIT_SECONDS:
-            commit()
+            commit_results()
 
     bodies = [target.body(query.query_id, query.text) for query in queries]
     try:
         manners = Manners(target.concurrency, target.rate, target.attempts, target.timeout_s)
-        fetch_all(target.url, target.method, bodies, manners, target.key_variable or None, watch, came=take)
+        fetch_all(target.url, target.method, bodies, manners, target.key_variable or None, watch, came=store_result)
     except KeyboardInterrupt as stopped:
-        commit()
+        commit_results()
         by = str(stopped).rstrip(".") or "Interrupted (Ctrl+C)"
         raise GradingError(
             "freeze-interrupted",
@@ -360,7 +360,7 @@ def _ask(
             "Repeat the snapshot under the same name to ask the remaining queries.",
         ) from None
     finally:
-        commit()
+        commit_results()
     return {query.query_id: failed[query.query_id] for query in queries if query.query_id in failed}
 
 
@@ -376,22 +376,22 @@ def read_answer(value: Any, target: Target) -> Given | str:
         if not isinstance(listed, list):
             return f"no list at {target.passages}"
         for place, one in enumerate(listed[: target.k], 1):
-            read = _passage(one, place, target)
+            read = _read_passage(one, place, target)
             if isinstance(read, str):
                 return f"passage {place}: {read}"
             if read[0] not in {known for known, _, _ in passages}:
                 passages.append(read)
     answer = None
     if target.answer:
-        told = at_path(value, target.answer)
-        if told is not None and not isinstance(told, str):
+        text = at_path(value, target.answer)
+        if text is not None and not isinstance(text, str):
             return f"no text at {target.answer}"
-        answer = clean_text(told).strip() or None if told else None
+        answer = clean_text(text).strip() or None if text else None
     # Sorted later by score, as trec_eval does; passages without scores keep their order.
     return Given(tuple(passages), answer)
 
 
-def _passage(value: Any, place: int, target: Target) -> tuple[str, str | None, float] | str:
+def _read_passage(value: Any, place: int, target: Target) -> tuple[str, str | None, float] | str:
     text = at_path(value, target.text) if target.text else None
     if text is not None and not isinstance(text, str):
         return f"no text at {target.text}"
@@ -400,7 +400,7 @@ def _passage(value: Any, place: int, target: Target) -> tuple[str, str | None, f
     if name is None and text is None:
         return "no id and no text"
     passage_id = (
-        str(name) if isinstance(name, str | int) and not isinstance(name, bool) else f"live-{_digest(text or '')}"
+        str(name) if isinstance(name, str | int) and not isinstance(name, bool) else f"live-{_text_digest(text or '')}"
     )
     if fault := fault_of_id(passage_id, True):
         return f"its id {fault}"
@@ -410,15 +410,19 @@ def _passage(value: Any, place: int, target: Target) -> tuple[str, str | None, f
     return passage_id, text, float(score)
 
 
-def _digest(text: str) -> str:
+def _text_digest(text: str) -> str:
     return hashlib.blake2b(text.encode(errors="replace")).hexdigest()[:DIGITS]
 
 
-def _write(cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQuery], given: dict[str, Given]) -> int:
+def _write_snapshot(
+    cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQuery], given: dict[str, Given]
+) -> int:
     """Write passages and run. Return how many passages have another text than the project's under their id."""
     if not target.passages:
         return 0
-    texts = {passage_id: text for one in given.values() for passage_id, text, _ in one.passages if text is not None}
+    texts = {
+        passage_id: text for result in given.values() for passage_id, text, _ in result.passages if text is not None
+    }
     known = dict(
         cursor.execute(
             "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
@@ -428,15 +432,15 @@ def _write(cursor: Cursor, target: Target, name: str, queries: Sequence[AskedQue
     )
     # A text is final because grades rest on it, so another text under the same id becomes another passage.
     named = {
-        passage_id: passage_id if known.get(passage_id, text) == text else f"{passage_id}~{_digest(text)}"
+        passage_id: passage_id if known.get(passage_id, text) == text else f"{passage_id}~{_text_digest(text)}"
         for passage_id, text in texts.items()
     }
     add_passages(cursor, [Passage(named[passage_id], text) for passage_id, text in texts.items()])
     ranked = []
     for query in queries:
-        one = given.get(query.query_id)
-        if one is not None:
-            order = sorted(one.passages, key=lambda passage: -passage[2])
+        result = given.get(query.query_id)
+        if result is not None:
+            order = sorted(result.passages, key=lambda passage: -passage[2])
             ranked += [
                 # Scores are places from the end, so that equal ones keep the order of the target.
                 Ranked(query.query_id, named.get(passage_id, passage_id), rank, float(len(order) - rank + 1))
@@ -482,26 +486,30 @@ def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list
     Raises:
         InputError: a run is unknown.
     """
-    (old_tops, new_tops), (old_answers, new_answers) = _both(project, before, after, k)
+    (old_tops, new_tops), (old_answers, new_answers) = _both_results(project, before, after, k)
     changes = []
     for query_id in dict.fromkeys([*old_tops, *new_tops, *old_answers, *new_answers]):
-        old, new = ([passage_id_of(one) for one in top.get(query_id, [])] for top in (old_tops, new_tops))
+        old, new = ([passage_id_of(entry) for entry in top.get(query_id, [])] for top in (old_tops, new_tops))
         answer = old_answers.get(query_id) != new_answers.get(query_id)
         if old == new and not answer:
             continue
-        both = [one for one in old if one in new]
-        moved = tuple((one, old.index(one) + 1, new.index(one) + 1) for one in both if old.index(one) != new.index(one))
+        both = [entry for entry in old if entry in new]
+        moved = tuple(
+            (entry, old.index(entry) + 1, new.index(entry) + 1)
+            for entry in both
+            if old.index(entry) != new.index(entry)
+        )
         changes.append(
             QueryChange(
                 query_id,
-                tuple(one for one in old if one not in new),
-                tuple(one for one in new if one not in old),
+                tuple(entry for entry in old if entry not in new),
+                tuple(entry for entry in new if entry not in old),
                 moved,
                 len(both) / len({*old, *new}) if old or new else 1.0,
                 answer,
             )
         )
-    return sorted(changes, key=lambda one: (one.overlap, not one.answer))
+    return sorted(changes, key=lambda entry: (entry.overlap, not entry.answer))
 
 
 @dataclass(frozen=True)
@@ -547,30 +555,30 @@ def query_difference(project: Project, before: str, after: str, query_id: str, k
     Raises:
         InputError: a run or the query is unknown.
     """
-    both, answers = _both(project, before, after, k)
+    both, answers = _both_results(project, before, after, k)
     (query,) = asked_queries(project, [query_id])
     old, new = (top.get(query_id, []) for top in both)
     texts = passage_texts(project, {one.text_key for one in (*old, *new) if isinstance(one, Read)})
     return QueryDifference(
-        query_id, query.text, _placed(old, new, texts), _placed(new, old, texts),
+        query_id, query.text, _place_passages(old, new, texts), _place_passages(new, old, texts),
         (answers[0].get(query_id), answers[1].get(query_id)),
     )  # fmt: skip
 
 
-def _placed(
+def _place_passages(
     top: Sequence[Read | str], other: Sequence[Read | str], texts: Mapping[int, str]
 ) -> tuple[PlacedPassage, ...]:
-    ranks = {passage_id_of(one): rank for rank, one in enumerate(other, 1)}
-    ours = {passage_id_of(one) for one in top}
+    ranks = {passage_id_of(passage): rank for rank, passage in enumerate(other, 1)}
+    ours = {passage_id_of(passage) for passage in top}
     # A passage that is in both rankings was not rewritten.
-    theirs = {_at_target(name): name for name in ranks if name not in ours}
-    found = []
-    for rank, one in enumerate(top, 1):
-        name = passage_id_of(one)
-        text = texts.get(one.text_key) if isinstance(one, Read) else None
-        rewritten = None if name in ranks else theirs.get(_at_target(name))
-        found.append(PlacedPassage(name, text, rank, ranks.get(name), rewritten))
-    return tuple(found)
+    their_names = {_at_target(name): name for name in ranks if name not in ours}
+    placed = []
+    for rank, passage in enumerate(top, 1):
+        name = passage_id_of(passage)
+        text = texts.get(passage.text_key) if isinstance(passage, Read) else None
+        rewritten = None if name in ranks else their_names.get(_at_target(name))
+        placed.append(PlacedPassage(name, text, rank, ranks.get(name), rewritten))
+    return tuple(placed)
 
 
 def _at_target(passage_id: str) -> str:
@@ -581,26 +589,28 @@ Tops = dict[str, list[Read | str]]
 Answers = dict[str, str]
 
 
-def _both(project: Project, before: str, after: str, k: int) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
+def _both_results(
+    project: Project, before: str, after: str, k: int
+) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
     """Return tops and answers of two runs, by query id; responses have no top of their own."""
     check_runs(project, [before, after])
     if k < 1:
         raise InputError("depth-out-of-range", f"Depth {k} is out of range.", "Use 1 or more.")
     written = {name for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")}
-    found = tops(project, [before, after], k)
-    kept = {one.name: one.system for one in freezes(project)}
+    by_run = top_passages(project, [before, after], k)
+    kept = {one.name: one.system for one in list_snapshots(project)}
 
-    def top(run: str) -> Tops:
-        return {} if run in written else found[run]
+    def find_top(run: str) -> Tops:
+        return {} if run in written else by_run[run]
 
-    def answers(run: str) -> Answers:
+    def find_answers(run: str) -> Answers:
         system = run if run in written else kept.get(run)
-        return {} if system is None else _answers(project, system)
+        return {} if system is None else _system_responses(project, system)
 
-    return (top(before), top(after)), (answers(before), answers(after))
+    return (find_top(before), find_top(after)), (find_answers(before), find_answers(after))
 
 
-def _answers(project: Project, system: str) -> Answers:
+def _system_responses(project: Project, system: str) -> Answers:
     """Return the responses of a system by query id; the passages of a long one are joined with blank lines."""
     return dict(
         project.rows(
@@ -616,7 +626,7 @@ def _answers(project: Project, system: str) -> Answers:
 def frozen_runs(project: Project) -> list[Freeze]:
     """Return the closed snapshots that exist as a run or as responses, the newest first."""
     known = set(run_names(project))
-    return [one for one in freezes(project) if not one.open and one.name in known]
+    return [one for one in list_snapshots(project) if not one.open and one.name in known]
 
 
 LEVEL = 0.05

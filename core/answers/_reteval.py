@@ -10,12 +10,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bank import graders
+from ..bank import label_graders
 from ..errors import InputError
 from ..exams import kept_vectors
-from ..labels import Policy, basis, labels, leaderboard
+from ..labels import Policy, basis, leaderboard, list_labels
 from ..measures import Table
-from ..measures.answers import NEAR, Conventional, Retrieved, Scored, conventional, likeness, retrieved, score
+from ..measures.answers import (
+    NEAR,
+    Conventional,
+    Retrieved,
+    Scored,
+    mean_retrieval_scores,
+    score_outcomes,
+    score_retrieval,
+    similarity_to_gold,
+)
 from ..records import (
     GOLD_RUN,
     AnswerModel,
@@ -28,7 +37,7 @@ from ..records import (
     split_response,
 )
 from ..store import Project
-from ._answer_checks import WAITING, Pair, Verdict, answer_judge, pair, verdicts
+from ._answer_checks import WAITING, Pair, Verdict, answer_judge, check_results, make_pair
 from ._answer_contexts import (
     USUAL_GOLD,
     AskedQuery,
@@ -40,7 +49,7 @@ from ._answer_contexts import (
     named_runs,
     passage_id_of,
     passage_texts,
-    tops,
+    top_passages,
 )
 from ._answer_generation import KS, TEMPERATURE
 
@@ -183,31 +192,31 @@ class Evaluation:
 
     def verdicts_of(self, what: Said, k: int) -> dict[str, dict[str, float | None]]:
         """Return the scores of queries at a depth by run and query id; None if failed, absent if waiting."""
-        return {run: numbers(self.lines[run, k], what) for run in self.view.runs or ()}
+        return {run: verdict_numbers(self.lines[run, k], what) for run in self.view.runs or ()}
 
 
 def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, float | None]:
     """Return the scores of queries by a measure, by query id: None if failed, absent if waiting, 0 if skipped."""
     if measure in ("LLM-retEval", "GPT-Eval"):
-        return numbers(lines, "reteval" if measure == "LLM-retEval" else "gpteval")
+        return verdict_numbers(lines, "reteval" if measure == "LLM-retEval" else "gpteval")
     return {query_id: float(getattr(line.found, measure.lower())) for query_id, line in lines.items()}
 
 
-def numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
+def verdict_numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:
     """Return verdicts on queries as numbers, by query id: None if failed, absent if waiting, 0 if skipped."""
-    found: dict[str, float | None] = {}
+    values: dict[str, float | None] = {}
     if what == "recall":
         return {query_id: float(line.found.any) for query_id, line in lines.items()}
     for query_id, line in lines.items():
         verdict: Verdict = getattr(line, what)
         if line.state == "skipped":
-            found[query_id] = 0.0
+            values[query_id] = 0.0
         elif verdict.state != "waiting":
-            found[query_id] = _number(verdict)
-    return found
+            values[query_id] = _verdict_number(verdict)
+    return values
 
 
-def evaluate(project: Project, view: View) -> Evaluation:
+def evaluate_answers(project: Project, view: View) -> Evaluation:
     """Evaluate the answers under a view; no model is asked and nothing is written.
 
     The answer from the top k is right by retEval_k(q) if the answer check finds it among the draws from the gold
@@ -222,10 +231,10 @@ def evaluate(project: Project, view: View) -> Evaluation:
     generator = find_answer_model(project, "generator", view.generator)
     runs = tuple(named_runs(project, view.runs))
     key = ("reteval", view, generator.key, runs)
-    return project.cached(key, lambda: _evaluate(project, view, generator, runs))
+    return project.cached(key, lambda: _evaluate_view(project, view, generator, runs))
 
 
-def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
+def _evaluate_view(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
     if not view.ks or min(view.ks) < 1:
         raise InputError("depth-out-of-range", "A depth is missing or below 1.", "Use depths k of 1 or more.")
     gold = gold_passages(project, view.gold)
@@ -234,11 +243,11 @@ def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[
         raise InputError(
             "no-gold-texts", "No query has gold passages with texts.", "Import their texts, or choose another source."
         )
-    said = _Said(generated_of(project, generator.key), view.temperature)
-    ranked = tops(project, runs, max(view.ks))
-    drawn = {one.query_id: said.draws(one, context_of(gold[one.query_id])) for one in queries}
+    generated = _Said(generated_of(project, generator.key), view.temperature)
+    ranked = top_passages(project, runs, max(view.ks))
+    drawn = {entry.query_id: generated.draws(entry, context_of(gold[entry.query_id])) for entry in queries}
     answered = {
-        (run, k, query.query_id): said.from_run(query, run, k, context_of(ranked[run].get(query.query_id, [])[:k]))
+        (run, k, query.query_id): generated.from_run(query, run, k, context_of(ranked[run].get(query.query_id, [])[:k]))
         for run in runs
         for k in view.ks
         for query in queries
@@ -253,35 +262,51 @@ def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[
             if (answer := answered[run, k, query.query_id]) is not None and answer.text is not None:
                 judged.add(query, answer.text, draws)
                 judged.add(query, answer.text, query.answers)
-    judged.found = verdicts(project, view.judge, list(judged.pairs), model, view.threshold)
+    judged.found = check_results(project, view.judge, list(judged.pairs), model, view.threshold)
     sides = {
         query.query_id: GoldSide(
             query, tuple(gold[query.query_id]), *drawn[query.query_id], judged.goldeval(query, drawn[query.query_id][0])
         )
         for query in queries
     }
-    same = _same(project, ranked, gold) if view.same_text else {}
+    same = _near_copies(project, ranked, gold) if view.same_text else {}
     people = answer_verdicts(project) if view.people else {}
     lines = {
         (run, k): {
-            query.query_id: _line(
-                query, run, k, ranked[run].get(query.query_id, [])[:k], answered[run, k, query.query_id],
-                sides[query.query_id], judged, people, same.get(query.query_id),
+            query.query_id: _make_line(
+                query,
+                run,
+                k,
+                ranked[run].get(query.query_id, [])[:k],
+                answered[run, k, query.query_id],
+                sides[query.query_id],
+                judged,
+                people,
+                same.get(query.query_id),
             )
             for query in queries
         }
         for run, k in product(runs, view.ks)
-    }  # fmt: skip
+    }
     with_people = {key for key, _ in people}
     answers = [query.query_id for query in queries if query.answers or query.key in with_people]
-    rows = [_row(run, k, lines[run, k], answers) for run, k in product(runs, view.ks)]
+    rows = [_make_row(run, k, lines[run, k], answers) for run, k in product(runs, view.ks)]
     ideal = None
-    if with_answers := [one.query_id for one in queries if one.answers]:
+    if with_answers := [entry.query_id for entry in queries if entry.answers]:
         told = {query_id: sides[query_id].goldeval for query_id in with_answers}
-        ideal = score({q: _number(one) for q, one in told.items() if one.state != "waiting"}, with_answers)
+        ideal = score_outcomes(
+            {q: _verdict_number(entry) for q, entry in told.items() if entry.state != "waiting"}, with_answers
+        )
     return Evaluation(
-        replace(view, runs=runs), generator, model, sides, lines, rows, ideal, list(judged.pairs),
-    )  # fmt: skip
+        replace(view, runs=runs),
+        generator,
+        model,
+        sides,
+        lines,
+        rows,
+        ideal,
+        list(judged.pairs),
+    )
 
 
 @dataclass
@@ -308,11 +333,13 @@ class _Said:
         Answers at the view's temperature are used, else imported ones, else those at another temperature.
         """
         every = self._draws.get((query.text_key, context), []) + self._draws.get((query.text_key, (GOLD_RUN, 0)), [])
-        for temperature in dict.fromkeys((self._temperature, None, *sorted({one.place[2] or 0.0 for one in every}))):
-            some = sorted((one for one in every if one.place[2] == temperature), key=lambda one: one.place[3])
+        for temperature in dict.fromkeys(
+            (self._temperature, None, *sorted({drawn.place[2] or 0.0 for drawn in every}))
+        ):
+            some = sorted((drawn for drawn in every if drawn.place[2] == temperature), key=lambda drawn: drawn.place[3])
             if some:
-                texts = tuple(dict.fromkeys(one.text for one in some if one.text is not None))
-                return texts, sum(one.text is None for one in some)
+                texts = tuple(dict.fromkeys(drawn.text for drawn in some if drawn.text is not None))
+                return texts, sum(drawn.text is None for drawn in some)
         return (), 0
 
 
@@ -342,10 +369,10 @@ class _Judged:
 
     def add(self, query: AskedQuery, answer: str, references: Sequence[str]) -> None:
         if references:
-            self.pairs[pair(query.text, answer, references)] = None
+            self.pairs[make_pair(query.text, answer, references)] = None
 
     def of(self, query: AskedQuery, answer: str, references: Sequence[str]) -> Verdict:
-        return self.found[pair(query.text, answer, references)] if references else WAITING
+        return self.found[make_pair(query.text, answer, references)] if references else WAITING
 
     def goldeval(self, query: AskedQuery, draws: Sequence[str]) -> Verdict:
         """Return yes if any draw is right, and no if all are known to be wrong."""
@@ -355,7 +382,7 @@ class _Judged:
         )
 
 
-def _line(
+def _make_line(
     query: AskedQuery,
     run: str,
     k: int,
@@ -367,7 +394,7 @@ def _line(
     same: Mapping[str, list[str]] | None,
 ) -> Line:
     ids = [passage_id_of(one) for one in passages]
-    found = retrieved(ids, [one.passage_id for one in side.passages], k, same)
+    hits = score_retrieval(ids, [one.passage_id for one in side.passages], k, same)
     imported = answer is not None and isinstance(answer.place[1][0], str)
     state: AnswerState = "waiting"
     if not passages and not imported:
@@ -388,7 +415,7 @@ def _line(
     if by_person is not None:
         gpteval = Verdict(by_person)
     return Line(
-        query.query_id, run, k, tuple(passages), state, text, note, found, reteval, gpteval, by_person is not None
+        query.query_id, run, k, tuple(passages), state, text, note, hits, reteval, gpteval, by_person is not None
     )
 
 
@@ -398,45 +425,54 @@ def _by_people(said: Mapping[str, bool]) -> bool | None:
     return None if 2 * yes == len(said) else 2 * yes > len(said)
 
 
-def _number(verdict: Verdict) -> float | None:
+def _verdict_number(verdict: Verdict) -> float | None:
     return None if verdict.yes is None else float(verdict.yes)
 
 
-def _row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]) -> RetEvalRow:
+def _make_row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]) -> RetEvalRow:
     skipped = [query_id for query_id, line in lines.items() if line.state == "skipped"]
-    gpteval = score(numbers(lines, "gpteval"), with_answers, [one for one in skipped if one in set(with_answers)])
+    gpteval = score_outcomes(
+        verdict_numbers(lines, "gpteval"), with_answers, [one for one in skipped if one in set(with_answers)]
+    )
     states = [line.state for line in lines.values()]
     return RetEvalRow(
-        run, k, score(numbers(lines, "reteval"), lines.keys(), skipped), gpteval if with_answers else None,
-        conventional([line.found for line in lines.values()]),
-        states.count("answered"), states.count("failed"), states.count("waiting"),
-    )  # fmt: skip
+        run,
+        k,
+        score_outcomes(verdict_numbers(lines, "reteval"), lines.keys(), skipped),
+        gpteval if with_answers else None,
+        mean_retrieval_scores([line.found for line in lines.values()]),
+        states.count("answered"),
+        states.count("failed"),
+        states.count("waiting"),
+    )
 
 
-def _same(
+def _near_copies(
     project: Project, ranked: Mapping[str, Mapping[str, Sequence[Read | str]]], gold: Mapping[str, Sequence[Read]]
 ) -> dict[str, dict[str, list[str]]]:
     """Return, by query, the retrieved passages with nearly the text of gold passages, and the ids of these."""
-    found: dict[str, dict[str, list[str]]] = {}
+    copies: dict[str, dict[str, list[str]]] = {}
     retrieved_too = {
-        query_id: {one for run in ranked.values() for one in run.get(query_id, []) if isinstance(one, Read)}
+        query_id: {passage for run in ranked.values() for passage in run.get(query_id, []) if isinstance(passage, Read)}
         for query_id in gold
     }
-    every = {one for reads in retrieved_too.values() for one in reads} | {
-        one for reads in gold.values() for one in reads
+    every = {passage for reads in retrieved_too.values() for passage in reads} | {
+        passage for reads in gold.values() for passage in reads
     }
     encoded = Alike(project, every)
     for query_id, right in gold.items():
-        others = sorted(retrieved_too[query_id] - set(right), key=lambda one: (one.text_key, one.passage_id))
+        others = sorted(
+            retrieved_too[query_id] - set(right), key=lambda passage: (passage.text_key, passage.passage_id)
+        )
         if not others:
             continue
         alike = encoded.of(others, right)
-        found[query_id] = {
-            other.passage_id: [one.passage_id for one, value in zip(right, row, strict=True) if value >= NEAR]
+        copies[query_id] = {
+            other.passage_id: [passage.passage_id for passage, value in zip(right, row, strict=True) if value >= NEAR]
             for other, row in zip(others, alike.tolist(), strict=True)
             if max(row) >= NEAR
         }
-    return found
+    return copies
 
 
 class Alike:
@@ -453,12 +489,12 @@ class Alike:
 
     def of(self, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
         """Return the similarities, (passages, gold): the greater of word overlap and all-MiniLM-L6-v2."""
-        ours, theirs = ([one.text_key for one in some] for some in (passages, gold))
+        ours, gold_keys = ([one.text_key for one in some] for some in (passages, gold))
         cosines = None
         if self._vectors is not None:
-            left, right = (self._vectors[[self._rows[key] for key in keys]] for keys in (ours, theirs))
+            left, right = (self._vectors[[self._rows[key] for key in keys]] for keys in (ours, gold_keys))
             cosines = left @ right.T
-        return likeness([self._texts[key] for key in ours], [self._texts[key] for key in theirs], cosines)
+        return similarity_to_gold([self._texts[key] for key in ours], [self._texts[key] for key in gold_keys], cosines)
 
 
 COVER = "EXAM-Cover"
@@ -473,14 +509,14 @@ def cover_tables(project: Project, evaluation: Evaluation, k: int, policy: Polic
         Tables by name, such as "EXAM-Cover of answers@5 by NAME".
     """
     # Direct graders grade no questions, so they cannot score coverage.
-    names = [one.spec.name for one in graders(project) if one.grades and one.spec.method != "direct"]
-    found = {
+    names = [one.spec.name for one in label_graders(project) if one.grades and one.spec.method != "direct"]
+    tables = {
         f"{COVER} of answers@{k} by {name}": cover_of_answers(
             project, evaluation, k, replace(policy or Policy(), grader=name)
         )
         for name in names
     }
-    return {name: table for name, table in found.items() if table}
+    return {name: table for name, table in tables.items() if table}
 
 
 def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: Policy) -> Table:
@@ -514,32 +550,32 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
     }
     skipped = 0.0 if policy.skipped == "zero" else None
 
-    def scores(lines: Mapping[str, Line]) -> dict[str, float | None]:
-        found: dict[str, float | None] = {}
+    def score_answers(lines: Mapping[str, Line]) -> dict[str, float | None]:
+        scored: dict[str, float | None] = {}
         for query_id, line in lines.items():
             if line.answer is None:
-                found |= {query_id: skipped} if line.state == "skipped" else {}
-                found |= {query_id: None} if line.state == "failed" else {}
-            elif (place := (query_id, _words(line.answer))) in known:
-                found[query_id] = known[place]
-        return found
+                scored |= {query_id: skipped} if line.state == "skipped" else {}
+                scored |= {query_id: None} if line.state == "failed" else {}
+            elif (place := (query_id, _answer_words(line.answer))) in known:
+                scored[query_id] = known[place]
+        return scored
 
-    told: dict[str, dict[str, float | None]] = {}
+    by_run: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         lines = {query_id: line for query_id, line in evaluation.lines[run, k].items() if query_id in asked}
-        values = scores(lines)
+        values = score_answers(lines)
         if lines and len(values) == len(lines):
-            told[run] = values
-    return told
+            by_run[run] = values
+    return by_run
 
 
-def _words(answer: str) -> tuple[str, ...]:
+def _answer_words(answer: str) -> tuple[str, ...]:
     return tuple(part.text for part in split_response(answer))
 
 
 def _graded_responses(project: Project, policy: Policy) -> dict[tuple[str, tuple[str, ...]], str]:
     """Return the system of each response for which a question was graded, by query and the texts of its passages."""
-    table = labels(project, basis(project, policy))
+    table = list_labels(project, basis(project, policy))
     usable = table[table["usable"] > 0]
     graded = set(zip(usable["query_id"], usable["passage_id"], strict=True))
     return {

@@ -10,8 +10,8 @@ from statistics import median
 from typing import Any, Literal
 
 from ..errors import InputError, check_known, unknown_name
-from ..grouping import grouped
-from ..measures import NewScore, Stake, Table, choosing, stakes
+from ..grouping import group_pairs
+from ..measures import NewScore, Stake, Table, compare_evaluations, rank_stakes
 from ..measures.answers import (
     CASES,
     RECALL_FAILURES,
@@ -26,10 +26,10 @@ from ..measures.answers import (
     Texts,
     Verdicts,
     against_people,
+    corrected_verdicts,
     correlate_queries,
     halves_test,
-    propose,
-    settled,
+    propose_case,
     threshold_curve,
 )
 from ..records import (
@@ -39,9 +39,9 @@ from ..records import (
     answer_models,
     answer_texts,
     answer_verdicts,
-    confirm,
     confirmed_cases,
     judging,
+    record_case,
     recorded_jobs,
     run_names,
     withdraw_case,
@@ -49,10 +49,10 @@ from ..records import (
 from ..store import Project, as_name
 from ..tables import LATEX
 from ..text import how_many
-from ._answer_checks import JUDGES, AnswerJudge, Pair, pair, verdicts
+from ._answer_checks import JUDGES, AnswerJudge, Pair, check_results, make_pair
 from ._answer_contexts import Read, asked_queries, gold_sources, named_runs, passage_id_of, passage_texts, ranking_runs
 from ._answer_generation import KS
-from ._reteval import Alike, Evaluation, GoldSide, Line, Measured, RetEvalRow, numbers, query_values
+from ._reteval import Alike, Evaluation, GoldSide, Line, Measured, RetEvalRow, query_values, verdict_numbers
 
 RELEVANT = 2
 """The judgment for a passage that answers the query but was not annotated (case A): highly relevant."""
@@ -84,7 +84,7 @@ class CaseRow:
         return self.confirmed[-1].case if self.confirmed else self.proposal.case
 
 
-def cases(
+def list_cases(
     project: Project,
     evaluation: Evaluation,
     run: str | None = None,
@@ -104,9 +104,9 @@ def cases(
     """
     if only is not None:
         check_case(only)
-    found = _found(project, evaluation, _places(evaluation, run, k))
-    found = [one for one in found if (only is None or one.case == only) and not (to_do and one.confirmed)]
-    return _ordered(evaluation, found)
+    rows = _case_rows(project, evaluation, _matching_places(evaluation, run, k))
+    rows = [row for row in rows if (only is None or row.case == only) and not (to_do and row.confirmed)]
+    return _order_by_stake(evaluation, rows)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Failures:
     confirmed: int = 0
 
 
-def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
+def count_failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
     """Return the numbers of failures by run and depth, cached until their data changes.
 
     Raises:
@@ -133,19 +133,19 @@ def failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], 
     """
 
     def compute() -> dict[tuple[str, int], Failures]:
-        found = dict.fromkeys(evaluation.lines, Failures())
-        for row in _found(project, evaluation, list(evaluation.lines)):
+        by_place = dict.fromkeys(evaluation.lines, Failures())
+        for row in _case_rows(project, evaluation, list(evaluation.lines)):
             recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
             place = row.line.run, row.line.k
-            told, seen = found[place], bool(row.confirmed) and (recall or reteval)
-            found[place] = Failures(told.recall + recall, told.reteval + reteval, told.confirmed + seen)
-        return found
+            before, seen = by_place[place], bool(row.confirmed) and (recall or reteval)
+            by_place[place] = Failures(before.recall + recall, before.reteval + reteval, before.confirmed + seen)
+        return by_place
 
     key = ("failures", evaluation.view, evaluation.generator.key, tuple(evaluation.rows), evaluation.ideal)
     return project.cached(key, compute)
 
 
-def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
+def _case_rows(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
     """Return the cases of some runs and depths, in no particular order."""
     confirmed = confirmed_cases(project, evaluation.generator.key)
     known = {(one.query_id, one.run, one.k) for one in confirmed}
@@ -156,22 +156,22 @@ def _found(project: Project, evaluation: Evaluation, places: Sequence[tuple[str,
         if line.answer is not None
         and (verdicts_of(line, evaluation.gold[line.query_id]).part or (line.query_id, line.run, line.k) in known)
     ]
-    return _rows(project, evaluation, parting, confirmed)
+    return _make_case_rows(project, evaluation, parting, confirmed)
 
 
-def _rows(
+def _make_case_rows(
     project: Project, evaluation: Evaluation, lines: Sequence[Line], confirmed: Sequence[ConfirmedCase]
 ) -> list[CaseRow]:
     """Return lines with their verdicts, proposals and confirmations."""
-    known = grouped(((case.query_id, case.run, case.k), case) for case in confirmed)
+    known = group_pairs(((case.query_id, case.run, case.k), case) for case in confirmed)
     texts = _Texts(project, evaluation, lines)
-    found = []
+    rows = []
     for line in lines:
         side = evaluation.gold[line.query_id]
         verdicts = verdicts_of(line, side)
-        proposal = propose(verdicts, texts.of(line, side, verdicts))
-        found.append(CaseRow(line, side, verdicts, proposal, tuple(known.get((line.query_id, line.run, line.k), ()))))
-    return found
+        proposal = propose_case(verdicts, texts.of(line, side, verdicts))
+        rows.append(CaseRow(line, side, verdicts, proposal, tuple(known.get((line.query_id, line.run, line.k), ()))))
+    return rows
 
 
 def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
@@ -179,16 +179,16 @@ def verdicts_of(line: Line, side: GoldSide) -> Verdicts:
     return Verdicts(line.found.any, line.reteval.yes, line.gpteval.yes, side.goldeval.yes)
 
 
-def _places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tuple[str, int]]:
-    found = [(name, depth) for name, depth in evaluation.lines if run in (None, name) and k in (None, depth)]
-    if not found:
+def _matching_places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tuple[str, int]]:
+    places = [(name, depth) for name, depth in evaluation.lines if run in (None, name) and k in (None, depth)]
+    if not places:
         raise unknown_name(
             "unknown-run",
             "run or depth",
             f"{run or 'any run'}@{k or 'any depth'}",
             map("{0[0]}@{0[1]}".format, evaluation.lines),
         )
-    return found
+    return places
 
 
 class _Texts:
@@ -200,14 +200,14 @@ class _Texts:
 
     def __init__(self, project: Project, evaluation: Evaluation, lines: Iterable[Line]) -> None:
         parting = [line for line in lines if line.answer is not None]
-        reads = {one for line in parting for one in line.passages if isinstance(one, Read)}
-        self._texts = passage_texts(project, {one.text_key for one in reads})
+        reads = {passage for line in parting for passage in line.passages if isinstance(passage, Read)}
+        self._texts = passage_texts(project, {passage.text_key for passage in reads})
         missed = [
             line for line in parting if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
         ]
-        compared = {one for line in missed for one in line.passages if isinstance(one, Read)}
+        compared = {passage for line in missed for passage in line.passages if isinstance(passage, Read)}
         self._alike = Alike(
-            project, compared | {one for line in missed for one in evaluation.gold[line.query_id].passages}
+            project, compared | {passage for line in missed for passage in evaluation.gold[line.query_id].passages}
         )
 
     @staticmethod
@@ -218,39 +218,39 @@ class _Texts:
         return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
     def of(self, line: Line, side: GoldSide, verdicts: Verdicts) -> Texts:
-        read = [one for one in line.passages if isinstance(one, Read)]
+        read = [passage for passage in line.passages if isinstance(passage, Read)]
         return Texts(
             line.answer or "",
-            [self._texts.get(one.text_key, "") if isinstance(one, Read) else "" for one in line.passages],
+            [self._texts.get(passage.text_key, "") if isinstance(passage, Read) else "" for passage in line.passages],
             side.draws,
             side.query.answers,
             self._alike.of(read, side.passages) if self._may_be_near(line, verdicts) and line.answer else None,
         )
 
 
-def _ordered(evaluation: Evaluation, found: Sequence[CaseRow]) -> list[CaseRow]:
+def _order_by_stake(evaluation: Evaluation, rows: Sequence[CaseRow]) -> list[CaseRow]:
     """Return the cases, those with the highest stake first. Confirmed cases and those without a proposal follow."""
-    open_ = [one for one in found if one.proposal.case is not None and not one.confirmed]
-    rest = [one for one in found if one.proposal.case is None or one.confirmed]
+    open_ = [row for row in rows if row.proposal.case is not None and not row.confirmed]
+    rest = [row for row in rows if row.proposal.case is None or row.confirmed]
     if len(evaluation.view.runs or ()) < 2 or not open_:
         return [*open_, *rest]
     tables = {}
     for k in evaluation.view.ks:
         tables[f"Recall@{k}"] = evaluation.verdicts_of("recall", k)
         tables[f"LLM-retEval@{k}"] = evaluation.verdicts_of("reteval", k)
-    weighed = stakes(tables, [_corrections(evaluation, one) for one in open_])
+    weighed = rank_stakes(tables, [_corrected_scores(evaluation, row) for row in open_])
     return [*(replace(open_[stake.at], stake=stake) for stake in weighed), *rest]
 
 
-def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
+def _corrected_scores(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
     """Return the scores that a confirmation would correct. A case A raises every run with the passage."""
     case, line = row.proposal.case, row.line
     if case is None:
         return []
-    recall, reteval = settled(case, row.verdicts)
-    found = []
+    recall, reteval = corrected_verdicts(case, row.verdicts)
+    corrections = []
     if reteval is not None and reteval != row.verdicts.reteval:
-        found.append(NewScore(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval)))
+        corrections.append(NewScore(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval)))
     if recall is not None and recall != row.verdicts.recall:
         runs = {line.run}
         if case == "A" and row.proposal.passage is not None:
@@ -260,8 +260,8 @@ def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
                 for (run, k), lines in evaluation.lines.items()
                 if k == line.k and passage in map(passage_id_of, lines[line.query_id].passages)
             }
-        found += [NewScore(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)]
-    return found
+        corrections += [NewScore(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)]
+    return corrections
 
 
 def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int) -> CaseRow:
@@ -270,7 +270,7 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
     Raises:
         InputError: the query, run or depth is not in the view.
     """
-    _places(evaluation, run, k)
+    _matching_places(evaluation, run, k)
     line = evaluation.lines[run, k].get(query_id)
     if line is None:
         raise InputError(
@@ -278,7 +278,7 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
             f"Query {query_id} does not exist or has no gold passages.",
             "Choose a query from the table.",
         )
-    return _rows(project, evaluation, [line], confirmed_cases(project, evaluation.generator.key))[0]
+    return _make_case_rows(project, evaluation, [line], confirmed_cases(project, evaluation.generator.key))[0]
 
 
 def check_case(case: str) -> Case:
@@ -305,7 +305,9 @@ def confirm_case(
     """
     letter = check_case(case)
     row = case_at(project, evaluation, query_id, run, k)
-    return confirm(project, place_of_case(evaluation, query_id, run, k), letter, row.proposal.case or "", note, author)
+    return record_case(
+        project, place_of_case(evaluation, query_id, run, k), letter, row.proposal.case or "", note, author
+    )
 
 
 def unseen_by(row: CaseRow, author: str, seen: Collection[int]) -> list[ConfirmedCase]:
@@ -334,14 +336,14 @@ def place_of_case(evaluation: Evaluation, query_id: str, run: str, k: int) -> Ca
 def judge_as_relevant(project: Project, row: CaseRow, passage_id: str, author: str, value: int = RELEVANT) -> None:
     """Judge a retrieved passage as relevant: it answers the query but was not annotated (case A).
 
-    This is an ordinary judgment: its source is the person, and it can be withdrawn (`project.judging.withdraw`).
+    This is an ordinary judgment: its source is the person, and it can be withdrawn (`judging.withdraw_judgment`).
 
     Raises:
         InputError: the passage is not among the top k, or the value is out of range.
     """
     check_known("passage-not-read", "passage", map(passage_id_of, row.line.passages), passage_id)
     note = f"case A of {row.line.run} at {row.line.k}"
-    judging.judge(project, row.line.query_id, passage_id, value, author, note)
+    judging.judge_passage(project, row.line.query_id, passage_id, value, author, note)
 
 
 MarkedPart = tuple[str, bool]
@@ -392,25 +394,25 @@ def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str,
     """
     row = case_at(project, evaluation, query_id, run, k)
     line, side = row.line, row.side
-    ids = {one.passage_id for one in side.passages}
-    keys = {one.text_key for one in (*line.passages, *side.passages) if isinstance(one, Read)}
+    ids = {passage.passage_id for passage in side.passages}
+    keys = {passage.text_key for passage in (*line.passages, *side.passages) if isinstance(passage, Read)}
     texts = passage_texts(project, keys)
 
-    def shown(one: Read | str, rank: int, answers: Sequence[str]) -> ShownPassage:
-        name = passage_id_of(one)
-        parts = marked(texts[one.text_key], answers) if isinstance(one, Read) else ()
+    def show_passage(passage: Read | str, rank: int, answers: Sequence[str]) -> ShownPassage:
+        name = passage_id_of(passage)
+        parts = mark_answers(texts[passage.text_key], answers) if isinstance(passage, Read) else ()
         judged = judging.own_judgment(project, query_id, name, author) if author.strip() else None
         return ShownPassage(name, rank, parts, name in ids, judged)
 
     answers = [line.answer] if line.answer else []
     return CaseDesk(
         row,
-        [shown(one, rank, answers) for rank, one in enumerate(line.passages, 1)],
-        [shown(one, 0, side.draws) for one in side.passages],
+        [show_passage(passage, rank, answers) for rank, passage in enumerate(line.passages, 1)],
+        [show_passage(passage, 0, side.draws) for passage in side.passages],
     )
 
 
-def marked(text: str, answers: Sequence[str]) -> tuple[MarkedPart, ...]:
+def mark_answers(text: str, answers: Sequence[str]) -> tuple[MarkedPart, ...]:
     """Split a text into pieces and mark those that match an answer's words, ignoring case and punctuation."""
     patterns = [r"\W+".join(map(re.escape, words)) for answer in answers if (words := re.findall(r"\w+", answer))]
     if not patterns:
@@ -443,28 +445,33 @@ class Correlation:
     by: Refined
 
 
-def correlations(project: Project, evaluation: Evaluation, by: Refined = "confirmed") -> list[Correlation]:
+def correlate_recall(project: Project, evaluation: Evaluation, by: Refined = "confirmed") -> list[Correlation]:
     """Correlate Recall with LLM-retEval over queries, by Spearman, for each run and depth (llm-reteval, table 2).
 
     Args:
         by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.
     """
-    found = []
+    rows = []
     if by == "proposed":
-        told = [(row.line.query_id, row.line.run, row.line.k, row.case) for row in cases(project, evaluation)]
+        case_places = [
+            (row.line.query_id, row.line.run, row.line.k, row.case) for row in list_cases(project, evaluation)
+        ]
     else:
-        told = [(one.query_id, one.run, one.k, one.case) for one in confirmed_cases(project, evaluation.generator.key)]
+        case_places = [
+            (confirmed.query_id, confirmed.run, confirmed.k, confirmed.case)
+            for confirmed in confirmed_cases(project, evaluation.generator.key)
+        ]
     # If several people confirmed a case, the last one counts.
-    counts = {(query_id, run, k): case for query_id, run, k, case in told}
+    counts = {(query_id, run, k): case for query_id, run, k, case in case_places}
     for (run, k), lines in evaluation.lines.items():
         removed = [
             query_id for (query_id, *place), case in counts.items() if place == [run, k] and case in RECALL_FAILURES
         ]
-        recall, reteval = numbers(lines, "recall"), numbers(lines, "reteval")
-        found.append(
+        recall, reteval = verdict_numbers(lines, "recall"), verdict_numbers(lines, "reteval")
+        rows.append(
             Correlation(run, k, correlate_queries(recall, reteval), correlate_queries(recall, reteval, removed), by)
         )
-    return found
+    return rows
 
 
 def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
@@ -481,29 +488,35 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     check_known("unknown-depth", "depth", evaluation.view.ks, k)
     every = list(evaluation.gold)
     with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
-    told: dict[Measured, list[str]] = {
+    measured: dict[Measured, list[str]] = {
         "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
     }  # fmt: skip
-    tables = {f"{measure}@{k}": _table(evaluation, k, measure, queries) for measure, queries in told.items() if queries}
+    tables = {
+        f"{measure}@{k}": _score_table(evaluation, k, measure, queries)
+        for measure, queries in measured.items()
+        if queries
+    }
     return {name: table for name, table in tables.items() if table}
 
 
-def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
+def _score_table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
     """Return scores by run and query; None if failed, which differs from the 0 of a skipped query."""
-    found: dict[str, dict[str, float | None]] = {}
+    table: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         values = query_values(evaluation.lines[run, k], measure)
         if all(query_id in values for query_id in queries):
-            found[run] = {query_id: values[query_id] for query_id in queries}
-    return found
+            table[run] = {query_id: values[query_id] for query_id in queries}
+    return table
 
 
 def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
     """Return, for each incomplete run, the number of queries with a waiting answer or comparison at a depth."""
-    told = {
-        run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
+    waiting = {
+        run: len(lines) - len(verdict_numbers(lines, "reteval"))
+        for (run, at), lines in evaluation.lines.items()
+        if at == k
     }
-    return {run: count for run, count in told.items() if count}
+    return {run: count for run, count in waiting.items() if count}
 
 
 @dataclass(frozen=True)
@@ -537,16 +550,18 @@ def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]
     """
     texts, known = answer_texts(project), answer_verdicts(project, source)
     asked = {query.key: query for query in asked_queries(project) if query.answers}
-    found = []
-    for (key, answer), said in known.items():
-        yes = sum(said.values())
-        if key in asked and 2 * yes != len(said):
+    checked = []
+    for (key, answer), by_person in known.items():
+        yes = sum(by_person.values())
+        if key in asked and 2 * yes != len(by_person):
             query = asked[key]
-            found.append(
-                PeopleSaid(query.query_id, pair(query.text, texts[answer], query.answers), 2 * yes > len(said))
+            checked.append(
+                PeopleSaid(
+                    query.query_id, make_pair(query.text, texts[answer], query.answers), 2 * yes > len(by_person)
+                )
             )
-    if found:
-        return found
+    if checked:
+        return checked
     verdicts = how_many(sum(map(len, known.values())), "human answer checks")
     if not known:
         raise InputError(
@@ -577,18 +592,18 @@ def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> lis
         InputError: no verdict is about a query with gold answers.
     """
     asked = {query.query_id: query for query in asked_queries(project) if query.answers}
-    found = [
-        PeopleSaid(query_id, pair(asked[query_id].text, answer, asked[query_id].answers), acceptable)
+    checked = [
+        PeopleSaid(query_id, make_pair(asked[query_id].text, answer, asked[query_id].answers), acceptable)
         for query_id, answer, acceptable in said
         if query_id in asked
     ]
-    if not found:
+    if not checked:
         raise InputError(
             "no-verdicts-with-gold",
             "No human answer check belongs to a query with gold answers.",
             "Import the queries with their gold answers.",
         )
-    return found
+    return checked
 
 
 @dataclass(frozen=True)
@@ -615,9 +630,9 @@ class AgreementRow:
     tested: Tested | None
 
 
-def agreement(
+def agreement_with_people(
     project: Project,
-    said: Sequence[PeopleSaid],
+    human_checks: Sequence[PeopleSaid],
     judges: Sequence[str] | None = None,
     thresholds: Mapping[str, float] | None = None,
     samples: int = 1000,
@@ -625,7 +640,7 @@ def agreement(
     """Return the agreement of answer checks with people on the same answers; intervals resample questions.
 
     Args:
-        said: see `people_said`.
+        human_checks: see `people_said`.
         judges: their names; None for all, those with a model only if it was asked.
         thresholds: by answer check, instead of the default.
         samples: of the bootstrap.
@@ -635,7 +650,7 @@ def agreement(
         GradingError: the encoder cannot be loaded.
     """
     check_known("unknown-answer-judge", "answer check", JUDGES, *(judges or ()))
-    found = []
+    rows = []
     models = answer_models(project, "judge")
     for name, judge in JUDGES.items():
         if judges is not None and name not in judges:
@@ -644,30 +659,30 @@ def agreement(
         if judge.needs == "model":
             asked = [one for one in models if one.parameters.get("judge") == name]
         threshold = (thresholds or {}).get(name, judge.threshold)
-        found += [_agreement(project, said, judge, model, threshold, samples) for model in asked]
-    return found
+        rows += [_agreement_row(project, human_checks, judge, model, threshold, samples) for model in asked]
+    return rows
 
 
-def _agreement(
+def _agreement_row(
     project: Project,
-    said: Sequence[PeopleSaid],
+    human_checks: Sequence[PeopleSaid],
     judge: AnswerJudge,
     model: AnswerModel | None,
     threshold: float,
     samples: int,
 ) -> AgreementRow:
-    told = verdicts(project, judge.name, [one.pair for one in said], model, threshold)
-    known = [one for one in said if told[one.pair].state != "waiting"]
-    people = [one.acceptable for one in known]
-    questions = [one.query_id for one in known]
-    scores = [told[one.pair].score for one in known]
-    yes = [None if (verdict := told[one.pair].yes) is None else int(verdict) for one in known]
+    results = check_results(project, judge.name, [check.pair for check in human_checks], model, threshold)
+    known = [check for check in human_checks if results[check.pair].state != "waiting"]
+    people = [check.acceptable for check in known]
+    questions = [check.query_id for check in known]
+    scores = [results[check.pair].score for check in known]
+    yes = [None if (verdict := results[check.pair].yes) is None else int(verdict) for check in known]
     return AgreementRow(
         judge,
         None if model is None else model.name,
         against_people(yes, people, questions, samples=samples),
         threshold,
-        len(said) - len(known),
+        len(human_checks) - len(known),
         threshold_curve(scores, people) if judge.graded and known else [],
         halves_test(scores, people, threshold, questions, samples=samples) if judge.graded and known else None,
     )
@@ -702,7 +717,7 @@ class Lacking:
         return self.queries or self.runs or self.gold
 
 
-def lacking(project: Project) -> Lacking:
+def missing_data(project: Project) -> Lacking:
     """Return the missing data for LLM-retEval (specification, section 2)."""
     queries = asked_queries(project)
     return Lacking(
@@ -761,7 +776,7 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
             # Each measure over its own runs: a run that waits for answers may still lead by Recall.
             for name, table in choice_tables(evaluation, k).items()
             if len(table) > 1
-            for choice in choosing({name: table}, samples=SAMPLES).choices
+            for choice in compare_evaluations({name: table}, samples=SAMPLES).choices
             if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
         }
 
@@ -776,7 +791,9 @@ def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
 
     Pairs without a usable verdict are left out. The question takes the place of the query id.
     """
-    told = verdicts(project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold)
+    told = check_results(
+        project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold
+    )
     return [PeopleSaid(one[0], one, verdict.yes) for one, verdict in told.items() if verdict.yes is not None]
 
 
@@ -785,11 +802,11 @@ HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
 
 def row_values(row: RetEvalRow) -> dict[str, tuple[float | None, float | None]]:
     """Return mean and standard error of each measure of a row, by the name of its column."""
-    told = row.conventional
+    retrieval = row.conventional
     return {
-        "Recall": told.recall,
-        "Precision": told.precision,
-        "F1": told.f1,
+        "Recall": retrieval.recall,
+        "Precision": retrieval.precision,
+        "F1": retrieval.f1,
         "LLM-retEval": (row.reteval.mean, row.reteval.error),
         "GPT-Eval": (None, None) if row.gpteval is None else (row.gpteval.mean, row.gpteval.error),
     }
@@ -799,7 +816,7 @@ def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failur
     """Return the table as plain values, for JSON: choices, rows with counts of answers, and the ideal retriever.
 
     Args:
-        failed: see `failures`.
+        failed: see `count_failures`.
     """
     return {
         "generator": evaluation.generator.name,
@@ -807,14 +824,14 @@ def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failur
         "judge_model": None if evaluation.judge_model is None else evaluation.judge_model.name,
         "queries": len(evaluation.gold),
         "complete": evaluation.complete,
-        "ideal": _scored(evaluation.ideal),
+        "ideal": _score_fields(evaluation.ideal),
         "rows": [
             {"run": row.run, "k": row.k}
             | {name: {"mean": mean, "std_error": error} for name, (mean, error) in row_values(row).items()}
             | {
                 "f1_of_means": row.conventional.f1_of_means,
-                "reteval": _scored(row.reteval),
-                "gpteval": _scored(row.gpteval),
+                "reteval": _score_fields(row.reteval),
+                "gpteval": _score_fields(row.gpteval),
                 "failures": vars(failed[row.run, row.k]),
                 "answers": {"written": row.answers, "failed": row.failed, "waiting": row.waiting},
             }
@@ -823,7 +840,7 @@ def reteval_told(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failur
     }
 
 
-def _scored(one: Scored | None) -> dict[str, Any] | None:
+def _score_fields(one: Scored | None) -> dict[str, Any] | None:
     return None if one is None else vars(one) | {"complete": one.complete}
 
 
@@ -831,11 +848,11 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
     """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
 
     Args:
-        failed: see `failures`.
+        failed: see `count_failures`.
         digits: after the point.
     """
     head = [*HEADER, "Recall failures", "LLM-retEval failures"]
-    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_latex, head)) + " \\\\", "\\hline"]
+    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_escape_latex, head)) + " \\\\", "\\hline"]
     names = HEADER[2:]
     for k in evaluation.view.ks:
         rows = [row for row in evaluation.rows if row.k == k]
@@ -845,15 +862,15 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
         }
         for row in rows:
             values = row_values(row)
-            cells = [_cell(*values[name], best[name], digits) for name in names]
+            cells = [_latex_cell(*values[name], best[name], digits) for name in names]
             counts = failed[row.run, row.k]
             cells += [str(counts.recall), str(counts.reteval)]
-            lines.append(" & ".join([_latex(row.run), str(row.k), *cells]) + " \\\\")
+            lines.append(" & ".join([_escape_latex(row.run), str(row.k), *cells]) + " \\\\")
         lines.append("\\hline")
     lines.append("\\end{tabular}")
     judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
     lines.append(
-        f"% {len(evaluation.gold)} queries; answers by {_latex(evaluation.generator.name)}; answer check {judge}"
+        f"% {len(evaluation.gold)} queries; answers by {_escape_latex(evaluation.generator.name)}; answer check {judge}"
     )
     if not evaluation.complete:
         lines.append("% incomplete: missing or failed answers and comparisons are left out")
@@ -873,7 +890,7 @@ def reteval_tsv(evaluation: Evaluation) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
+def _latex_cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
     if mean is None:
         return "--"
     text = f"{mean:.{digits}f}"
@@ -881,5 +898,5 @@ def _cell(mean: float | None, error: float | None, best: float | None, digits: i
     return text if error is None else f"{text} $\\pm$ {error:.{digits}f}"
 
 
-def _latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in " ".join(text.split()))

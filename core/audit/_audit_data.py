@@ -20,20 +20,20 @@ from ..measures.audit import (
     Flags,
     Pool,
     Weights,
-    chances,
-    correct,
-    draw as drawn_of,
+    correct_gains,
+    draw_sample as drawn_of,
     expected_spread,
-    importance,
+    inclusion_chances,
     linear_measure,
+    passage_importance,
     planned_chances,
     pool_of,
     predict_batches,
 )
-from ..records import Qrels, judgments
-from ..store import Project, as_name, cached, log, stage
+from ..records import Qrels, source_judgments
+from ..store import Project, as_name, cached, log_action, stage_columns
 from ._audit_plan import Ranked, measure_of, ranks_of, weights_from
-from ._audit_records import LAST_SAID, Audit, Batch, Goal, batches
+from ._audit_records import LAST_SAID, Audit, Batch, Goal, list_batches
 
 Values = Array
 """A value for each passage; NaN if missing, which is not 0."""
@@ -126,15 +126,15 @@ class Facts:
     @property
     def judged(self) -> Values:
         """The judgments known before or given in a finished batch; NaN for other passages."""
-        found = np.full(len(self.weights.items), np.nan)
+        combined = np.full(len(self.weights.items), np.nan)
         for batch in self.batches:
             for values in (batch.known, batch.first if batch.done else np.full_like(batch.first, np.nan)):
-                found = np.where(np.isnan(values), found, values)
-        return found
+                combined = np.where(np.isnan(values), combined, values)
+        return combined
 
 
 @cached()
-def gather(project: Project, audit: Audit) -> Facts:
+def gather_facts(project: Project, audit: Audit) -> Facts:
     """Return the current facts of an audit."""
     ranks = ranks_of(project, audit)
     weights = weights_from(ranks, audit.runs, measure_of(audit), len(audit.queries))
@@ -157,7 +157,7 @@ def gather(project: Project, audit: Audit) -> Facts:
         min_judgment=audit.policy.min_judgment,
         top_judgment=audit.highest,
         columns=columns_of(project, audit, audit.graders, weights.items),
-        batches=_drawn(project, audit, column),
+        batches=_drawn_batches(project, audit, column),
     )
 
 
@@ -181,7 +181,7 @@ def columns_of(
     project: Project, audit: Audit, graders: Sequence[str], items: Sequence[tuple[str, str]]
 ) -> dict[str, Values]:
     """Return, for each grader, its label, mean rating, mean squared rating and number of answered questions."""
-    found: dict[str, Values] = {}
+    values_by_name: dict[str, Values] = {}
     for fingerprint in graders:
         name = find_grader(project, fingerprint).spec.name
         base = basis_of(project, audit, fingerprint)
@@ -194,16 +194,16 @@ def columns_of(
         )
         numbers = {(query, passage): values for query, passage, *values in rows}
         mean, square, answered = np.array([numbers.get(item, [None] * 3) for item in items], float).reshape(-1, 3).T
-        found[f"label by {name}"] = labels_of(project, audit, fingerprint, items)
-        found |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
-        found[f"answered by {name}"] = answered
-    return found
+        values_by_name[f"label by {name}"] = labels_of(project, audit, fingerprint, items)
+        values_by_name |= {f"mean rating by {name}": mean, f"mean squared rating by {name}": square}
+        values_by_name[f"answered by {name}"] = answered
+    return values_by_name
 
 
-def _drawn(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]) -> list[Drawn]:
+def _drawn_batches(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]) -> list[Drawn]:
     n = len(column)
-    found: dict[int, Drawn] = {}
-    kept = {batch.key: batch for batch in batches(project, audit)}
+    by_key: dict[int, Drawn] = {}
+    kept = {batch.key: batch for batch in list_batches(project, audit)}
     for key, query, passage, chance, size, drawn, doubled, known, first, second in project.rows(
         f"WITH said AS (FROM {LAST_SAID} WHERE said = 'judged')"
         " SELECT c.batch_key, query_id, passage_id, chance, c.size, drawn, doubled, known, a.value, b.value"
@@ -213,9 +213,9 @@ def _drawn(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
         " LEFT JOIN (FROM said WHERE turn = 2) b USING (batch_key, query_key, passage_key) WHERE audit_key = ?",
         [audit.key],
     ):
-        if key not in found:
+        if key not in by_key:
             batch = kept[key]
-            found[key] = Drawn(
+            by_key[key] = Drawn(
                 batch.number,
                 batch.size,
                 chances=np.zeros(n),
@@ -229,9 +229,9 @@ def _drawn(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
                 done=batch.done,
                 design=batch.design,
             )
-        one, at = found[key], column[query, passage]
-        one.chances[at], one.sizes[at], one.drawn[at], one.doubled[at] = chance, size, drawn, doubled
-        for values, value in ((one.known, known), (one.first, first), (one.second, second)):
+        entry, at = by_key[key], column[query, passage]
+        entry.chances[at], entry.sizes[at], entry.drawn[at], entry.doubled[at] = chance, size, drawn, doubled
+        for values, value in ((entry.known, known), (entry.first, first), (entry.second, second)):
             values[at] = np.nan if value is None else value
     looked = dict(
         project.rows(
@@ -240,7 +240,9 @@ def _drawn(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
             [audit.key],
         )
     )
-    return [replace(found[key], looked=looked.get(key, 0)) for key in sorted(found, key=lambda one: kept[one].number)]
+    return [
+        replace(by_key[key], looked=looked.get(key, 0)) for key in sorted(by_key, key=lambda entry: kept[entry].number)
+    ]
 
 
 PLANNED = 50
@@ -268,7 +270,7 @@ class Estimation:
     corrected: Corrected
 
 
-def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
+def estimate_gains(facts: Facts, machine: bool = True) -> Estimation | None:
     """Estimate the gain of every passage from finished batches; None without finished batches.
 
     Args:
@@ -289,13 +291,13 @@ def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
     ]
     gains = facts.gains(facts.judged)
     predicted = predict_batches(pool, judged, planned, gains)
-    return Estimation(facts, pool, judged, planned, gains, predicted, correct(judged, planned, gains, predicted))
+    return Estimation(facts, pool, judged, planned, gains, predicted, correct_gains(judged, planned, gains, predicted))
 
 
 DRAW = "draw audit batch"
 
 
-def weighed(facts: Facts) -> Array:
+def weigh_passages(facts: Facts) -> Array:
     """Return the importance of each passage for the goal: for the difference of a pair, for all differences, or for all
     scores.
 
@@ -306,10 +308,10 @@ def weighed(facts: Facts) -> Array:
     rows = facts.weights.w
     if goal.aim == "pair":
         rows = rows[[facts.weights.systems.index(str(goal.first)), facts.weights.systems.index(str(goal.second))]]
-    return importance(rows, "differences" if goal.aim in ("best", "pair") else "scores")
+    return passage_importance(rows, "differences" if goal.aim in ("best", "pair") else "scores")
 
 
-def draw(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
+def draw_batch(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
     """Draw the next batch. Each passage is drawn independently, so the number of drawn passages varies around the size.
 
     Existing judgments of the source count unchanged, and their passages are not drawn.
@@ -322,7 +324,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         InputError: the audit has ended, the previous batch is open, no passages are left to draw, or a number is out
             of range.
     """
-    before = batches(project, audit)
+    before = list_batches(project, audit)
     if audit.ended:
         raise InputError("audit-ended", f"The audit '{audit.name}' has ended.", "Plan another audit.")
     if before and not before[-1].done:
@@ -338,9 +340,9 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
             f"Size {size} or share of second judgments {doubled} is out of range.",
             "Use a size from 1 and a share from 0 to 1.",
         )
-    facts = gather(project, audit)
+    facts = gather_facts(project, audit)
     items = facts.weights.items
-    known = values_of(judgments(project, audit.source), items)
+    known = values_of(source_judgments(project, audit.source), items)
     if not np.isnan(known).any():
         raise InputError(
             "everything-judged",
@@ -348,12 +350,12 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
             "End the audit. The official leaderboard of these judgments needs no correction.",
         )
     number = len(before) + 1
-    sizes, how = _sizes(facts)
+    sizes, how = _draw_sizes(facts)
     eligible = np.isnan(known)
-    chance = np.where(eligible, chances(sizes, float(size), FLOOR, eligible), 1.0)
+    chance = np.where(eligible, inclusion_chances(sizes, float(size), FLOOR, eligible), 1.0)
     drawn = drawn_of(chance, str(audit.seed), number, items) & eligible
     twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
-    told = {
+    design = {
         **how,
         "measure": measure_of(audit).title,
         "floor": FLOOR,
@@ -371,7 +373,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         key = cursor.execute(
             "INSERT INTO audit_batches VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
             " RETURNING batch_key",
-            [audit.key, number, size, audit.seed, json.dumps(told), as_name(author)],
+            [audit.key, number, size, audit.seed, json.dumps(design), as_name(author)],
         ).fetchall()[0][0]
         columns: dict[str, Any] = {
             "query_id": [query for query, _ in items],
@@ -384,14 +386,14 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         }
         types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "chance": "DOUBLE", "size": "DOUBLE",
                  "drawn": "BOOLEAN", "doubled": "BOOLEAN", "known": "INTEGER"}  # fmt: skip
-        stage(cursor, "new_chances", columns, types)
+        stage_columns(cursor, "new_chances", columns, types)
         cursor.execute(
             "INSERT INTO audit_chances SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
             " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
             " ORDER BY query_id, passage_id",
             [key],
         )
-        log(
+        log_action(
             cursor,
             author,
             DRAW,
@@ -400,16 +402,16 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
             passages=int(drawn.sum()),
             known=int((~eligible).sum()),
         )
-    return batches(project, audit)[-1]
+    return list_batches(project, audit)[-1]
 
 
-def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
+def _draw_sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
     """Return the sizes to which chances are proportional, and a record of how they were computed.
 
     The first batch has no residuals, so its sizes depend on importance only.
     """
-    found = estimation(facts)
-    if found is None:
-        return weighed(facts), {"spread": "alike"}
-    spread = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
-    return weighed(facts) * spread, {"spread": "learnt from the batches before"}
+    estimated = estimate_gains(facts)
+    if estimated is None:
+        return weigh_passages(facts), {"spread": "alike"}
+    spread = expected_spread(estimated.pool, estimated.batches, estimated.planned, estimated.gains, estimated.predicted)
+    return weigh_passages(facts) * spread, {"spread": "learnt from the batches before"}

@@ -15,8 +15,8 @@ from ..formats import LARGEST
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import LinearMeasure, Weights, linear_measure
 from ..records import SCALE, check_new, check_runs, judged_values, run_names
-from ..store import Project, as_name, log
-from ._audit_records import Audit, Goal, batches, check, find_audit
+from ..store import Project, as_name, log_action
+from ._audit_records import Audit, Goal, check_rules, find_audit, list_batches
 
 BATCH_SIZE, LOOKS = 100, 4
 """Default number of passages per batch, and default number of batches."""
@@ -41,7 +41,7 @@ def in_batches(goal: Goal, batch_size: int | None, looks: int | None) -> tuple[i
     return batch_size or BATCH_SIZE, looks or LOOKS
 
 
-def design(
+def design_audit(
     project: Project,
     name: str,
     measure: str,
@@ -97,7 +97,7 @@ def design(
     kept = source or f"audit: {name}"
     highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
-    check(
+    check_rules(
         (
             not 1 <= highest <= LARGEST,
             InputError(
@@ -162,7 +162,7 @@ def design(
                 "The runs rank no passages for queries with labels.",
                 "Import runs for these queries.",
             )
-        log(cursor, author, DESIGN, name=name, measure=linear.title, goal=goal.says, runs=len(chosen))
+        log_action(cursor, author, DESIGN, name=name, measure=linear.title, goal=goal.says, runs=len(chosen))
     return find_audit(project, name)
 
 
@@ -172,7 +172,7 @@ def check_goal(goal: Goal, chosen: Sequence[str]) -> None:
     Raises:
         InputError: no systems, a single one for a comparison, or not those that the goal names.
     """
-    check(
+    check_rules(
         (not chosen, InputError("no-runs", "No runs to audit.", "Import runs: exam import runs FILE...")),
         (
             goal.aim in ("best", "pair") and len(chosen) < 2,
@@ -200,23 +200,23 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
     Raises:
         InputError: the newest batch is not open, or has no judgments.
     """
-    found = batches(project, audit)
-    if not found or found[-1].done:
+    existing = list_batches(project, audit)
+    if not existing or existing[-1].done:
         raise InputError(
             "no-open-batch", f"The audit '{audit.name}' has no open batch to end.", "See exam audit status."
         )
-    if not found[-1].judged:
+    if not existing[-1].judged:
         raise InputError(
             "nothing-judged-in-batch",
-            f"Batch {found[-1].number} has no judgments yet.",
+            f"Batch {existing[-1].number} has no judgments yet.",
             "Judge some of its passages before you end it.",
         )
     with project.transaction(act="plan audits", author=author) as cursor:
         cursor.execute(
             "INSERT INTO audit_ends VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
-            [audit.key, found[-1].key, as_name(author)],
+            [audit.key, existing[-1].key, as_name(author)],
         )
-        log(cursor, author, END_BATCH, audit=audit.name, batch=found[-1].number, unjudged=found[-1].open)
+        log_action(cursor, author, END_BATCH, audit=audit.name, batch=existing[-1].number, unjudged=existing[-1].open)
 
 
 def end_audit(project: Project, audit: Audit, author: str) -> None:
@@ -228,7 +228,7 @@ def end_audit(project: Project, audit: Audit, author: str) -> None:
             "INSERT INTO audit_ends VALUES (nextval('keys'), ?, NULL, ?, now()::TIMESTAMP)",
             [audit.key, as_name(author)],
         )
-        log(cursor, author, END_AUDIT, audit=audit.name)
+        log_action(cursor, author, END_AUDIT, audit=audit.name)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class Texts:
     without_text: int
 
 
-def texts(project: Project, audit: Audit) -> Texts:
+def count_texts(project: Project, audit: Audit) -> Texts:
     """Return the number of passages that can be drawn, and of those without a text."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (text_key IS NULL) FROM (SELECT DISTINCT query_key, passage_key"

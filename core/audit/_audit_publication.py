@@ -15,12 +15,12 @@ from ..labels import DEFAULT_POLICY, Policy
 from ..measures.audit import Rate, linear_measure
 from ..store import Project, as_act
 from ..text import first_few, how_many
-from ._audit_data import Drawn, Facts, Values, gather
+from ._audit_data import Drawn, Facts, Values, gather_facts
 from ._audit_plan import weights_from
-from ._audit_records import Audit, Goal, audits, batches
+from ._audit_records import Audit, Goal, find_audits, list_batches
 from ._audited_leaderboard import AuditBoard, audit_board
-from ._grader_cards import circularity
-from ._verdicts import assessors
+from ._grader_cards import find_circularity
+from ._verdicts import list_audit_assessors
 
 FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
 
@@ -31,17 +31,17 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
     Returns:
         By file name, a sentence that describes the file, and its content, without names of assessors.
     """
-    found = {}
-    with_batches = [audit for audit in audits(project) if batches(project, audit)]
+    files = {}
+    with_batches = [audit for audit in find_audits(project) if list_batches(project, audit)]
     for number, audit in enumerate(with_batches, 1):
-        facts = gather(project, audit)
+        facts = gather_facts(project, audit)
         name = f"audit-{number}.json"
         what = (
             f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and judgments.\n"
             f"    exam audit leaderboard --from {name} recomputes its leaderboard without the project."
         )
-        found[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
-    return found
+        files[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
+    return files
 
 
 def facts_as_json(facts: Facts) -> dict[str, Any]:
@@ -58,8 +58,8 @@ def facts_as_json(facts: Facts) -> dict[str, Any]:
             run: [[column[query, passage], rank] for one, query, passage, rank in facts.ranks if one == run]
             for run in facts.weights.systems
         },
-        "labels": _listed(facts.labels),
-        "features": {name: _listed(values) for name, values in facts.columns.items()},
+        "labels": _without_nan(facts.labels),
+        "features": {name: _without_nan(values) for name, values in facts.columns.items()},
         "batches": [
             {
                 "number": batch.number,
@@ -67,7 +67,7 @@ def facts_as_json(facts: Facts) -> dict[str, Any]:
                 "design": dict(batch.design),
                 "done": batch.done,
                 "looked": batch.looked,
-                **{name: _listed(getattr(batch, name)) for name in _VALUES},
+                **{name: _without_nan(getattr(batch, name)) for name in _VALUES},
                 **{name: np.flatnonzero(getattr(batch, name)).tolist() for name in _FLAGS},
             }
             for batch in facts.batches
@@ -83,7 +83,7 @@ _VALUES = ("chances", "sizes", "known", "first", "second")
 _FLAGS = ("drawn", "doubled")
 
 
-def _listed(values: Values) -> list[float | None]:
+def _without_nan(values: Values) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
@@ -111,7 +111,7 @@ def read_facts(data: bytes, name: str) -> Facts:
             "Use the version of Exam Workbench that wrote the file, or a newer version than that.",
         )
     try:
-        return _facts(given)
+        return _facts_from_json(given)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, WorkbenchError) as error:
         raise InputError("not-an-audit", f"Cannot read the audit in {name} ({error}).", _WHICH) from error
 
@@ -119,7 +119,7 @@ def read_facts(data: bytes, name: str) -> Facts:
 _WHICH = "Use an audit file of a bundle, such as audit-1.json."
 
 
-def _facts(given: Mapping[str, Any]) -> Facts:
+def _facts_from_json(given: Mapping[str, Any]) -> Facts:
     items = [(str(query), str(passage)) for query, passage in given["passages"]]
     ranks = [(str(run), *items[int(at)], int(rank)) for run, ranking in given["ranks"].items() for at, rank in ranking]
     weights = weights_from(ranks, list(given["ranks"]), linear_measure(given["measure"]), int(given["queries"]))
@@ -131,28 +131,28 @@ def _facts(given: Mapping[str, Any]) -> Facts:
         goal=Goal(**given["goal"]),
         weights=weights,
         ranks=ranks,
-        labels=_values(given["labels"], n),
-        columns={str(name): _values(values, n) for name, values in given["features"].items()},
+        labels=_values_from_json(given["labels"], n),
+        columns={str(name): _values_from_json(values, n) for name, values in given["features"].items()},
         batches=[
             Drawn(
-                number=int(one["number"]),
-                size=int(one["size"]),
-                looked=int(one["looked"]),
-                done=bool(one["done"]),
-                design=dict(one["design"]),
-                **_arrays(one, n),
+                number=int(batch["number"]),
+                size=int(batch["size"]),
+                looked=int(batch["looked"]),
+                done=bool(batch["done"]),
+                design=dict(batch["design"]),
+                **_batch_arrays(batch, n),
             )
-            for one in given["batches"]
+            for batch in given["batches"]
         ],
     )
 
 
-def _arrays(batch: Mapping[str, Any], n: int) -> dict[str, Any]:
-    values = {name: _values(batch[name], n) for name in _VALUES}
+def _batch_arrays(batch: Mapping[str, Any], n: int) -> dict[str, Any]:
+    values = {name: _values_from_json(batch[name], n) for name in _VALUES}
     return {**values, **{name: np.isin(np.arange(n), batch[name]) for name in _FLAGS}}
 
 
-def _values(values: Any, n: int) -> Values:
+def _values_from_json(values: Any, n: int) -> Values:
     if len(values) != n:
         raise ValueError(f"{len(values)} values for {n} passages")
     return np.array([np.nan if value is None else float(value) for value in values])
@@ -165,31 +165,35 @@ def audited_by(project: Project, policy: Policy = DEFAULT_POLICY, measure: str |
     Args:
         measure: an audit of this measure is preferred to newer audits of other measures.
     """
-    done = [audit for audit in _of(project, policy) if any(batch.done for batch in batches(project, audit))]
+    done = [
+        audit
+        for audit in _audits_of_policy(project, policy)
+        if any(batch.done for batch in list_batches(project, audit))
+    ]
     return next((audit for audit in reversed(done) if audit.measure == measure), done[-1] if done else None)
 
 
 @as_act("see boards")
 def under_way(project: Project, policy: Policy = DEFAULT_POLICY) -> Audit | None:
     """Return the newest open audit of a grader's labels that has no leaderboard yet; None without one."""
-    begun = (audit for audit in reversed(_of(project, policy)) if not audit.ended)
-    return next((audit for audit in begun if not any(batch.done for batch in batches(project, audit))), None)
+    begun = (audit for audit in reversed(_audits_of_policy(project, policy)) if not audit.ended)
+    return next((audit for audit in begun if not any(batch.done for batch in list_batches(project, audit))), None)
 
 
-def _of(project: Project, policy: Policy) -> list[Audit]:
+def _audits_of_policy(project: Project, policy: Policy) -> list[Audit]:
     fingerprint = find_grader(project, policy.grader).spec.fingerprint
-    return [audit for audit in audits(project) if audit.graders[0] == fingerprint]
+    return [audit for audit in find_audits(project) if audit.graders[0] == fingerprint]
 
 
-def notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
+def audit_notice(project: Project, policy: Policy = DEFAULT_POLICY) -> str:
     """Return the notice for a leaderboard of the grader's labels: whether it was audited, and the roles of models."""
-    roles = circularity(project, policy)
-    return " ".join((_audited(project, policy), roles.says, *roles.warnings))
+    roles = find_circularity(project, policy)
+    return " ".join((_audited_notice(project, policy), roles.says, *roles.warnings))
 
 
-def _audited(project: Project, policy: Policy) -> str:
-    if (found := audited_by(project, policy)) is not None:
-        name = shlex.quote(found.name)
+def _audited_notice(project: Project, policy: Policy) -> str:
+    if (audit := audited_by(project, policy)) is not None:
+        name = shlex.quote(audit.name)
         return f"These scores rest on the grader's labels. For audited scores: exam audit leaderboard --audit {name}."
     begun = under_way(project, policy)
     how = "design" if begun is None else f"status --audit {shlex.quote(begun.name)}"
@@ -197,17 +201,17 @@ def _audited(project: Project, policy: Policy) -> str:
     return f"{yet}: the error of these scores is unknown (exam audit {how})."
 
 
-def methods(project: Project, audit: Audit) -> str:
+def describe_methods(project: Project, audit: Audit) -> str:
     """Return the description and results of an audit, in sentences for a paper."""
-    facts, board = gather(project, audit), audit_board(project, audit)
-    parts = [_plan(project, audit, facts), _sample(project, audit, facts)]
+    facts, board = gather_facts(project, audit), audit_board(project, audit)
+    parts = [_describe_plan(project, audit, facts), _describe_sample(project, audit, facts)]
     if board.batches:
-        parts += [_estimate(audit, board), _found(board)]
-    parts.append(_roles(project, audit, board))
+        parts += [_describe_estimate(audit, board), _describe_results(board)]
+    parts.append(_describe_roles(project, audit, board))
     return " ".join(part for part in parts if part)
 
 
-def _plan(project: Project, audit: Audit, facts: Facts) -> str:
+def _describe_plan(project: Project, audit: Audit, facts: Facts) -> str:
     graders = " and ".join(find_grader(project, one).spec.name for one in audit.graders)
     gain = (
         f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and by the grader's labels"
@@ -222,32 +226,37 @@ def _plan(project: Project, audit: Audit, facts: Facts) -> str:
     )
 
 
-def _sample(project: Project, audit: Audit, facts: Facts) -> str:
-    drawn = batches(project, audit)
+def _describe_sample(project: Project, audit: Audit, facts: Facts) -> str:
+    drawn = list_batches(project, audit)
     if not drawn:
         return "No batch has been drawn yet."
-    people = {one.name for batch in drawn for one in assessors(project, audit, batch.number) if one.judged}
-    said = (
+    people = {
+        assessor.name
+        for batch in drawn
+        for assessor in list_audit_assessors(project, audit, batch.number)
+        if assessor.judged
+    }
+    sentences = (
         f"We drew a Poisson sample of {sum(b.drawn for b in drawn):,} passages (batches: {len(drawn):,},"
         f" seed {audit.seed}). Inclusion probabilities were proportional to a passage's weight in the systems' scores"
     )
     if len(drawn) > 1:
-        said += " and, after the first batch, to its expected residual"
-    said += (
+        sentences += " and, after the first batch, to its expected residual"
+    sentences += (
         f". {how_many(len(people), 'assessors').capitalize()} judged {sum(b.judged for b in drawn):,} of the passages"
     )
     looked = sum(batch.looked for batch in facts.batches)
-    said += f"; labels were revealed for {how_many(looked, 'passages')}." if looked else " without seeing labels."
+    sentences += f"; labels were revealed for {how_many(looked, 'passages')}." if looked else " without seeing labels."
     if missed := sum(b.cannot_say for b in drawn):
-        said += f" Passages that could not be judged: {missed:,}."
+        sentences += f" Passages that could not be judged: {missed:,}."
     if drawn[0].known:
-        said += f" Passages judged before the audit: {drawn[0].known:,}. They enter with probability 1."
-    return said
+        sentences += f" Passages judged before the audit: {drawn[0].known:,}. They enter with probability 1."
+    return sentences
 
 
-def _estimate(audit: Audit, board: AuditBoard) -> str:
+def _describe_estimate(audit: Audit, board: AuditBoard) -> str:
     about = "these queries" if board.variance == "pool" else "a population of similar queries"
-    said = (
+    sentences = (
         "Judgments were predicted from labels, ratings and answered questions by ridge regression, cross-fitted over"
         " passages. Each score is the sum of the predictions, corrected by the inversely weighted residuals of the"
         " sample (difference estimator). The shares that combine the batches were fixed before the first batch."
@@ -256,47 +265,47 @@ def _estimate(audit: Audit, board: AuditBoard) -> str:
     )
     # An audit with a budget draws no conclusion, so its interim analyses spend no error.
     if audit.goal.aim != "budget":
-        said += (
+        sentences += (
             f" The error of {1 - board.confidence:.2g} for the conclusion was spent over"
             f" {how_many(board.statement.looks, 'planned interim analyses')} (power family)."
             " The conclusion therefore allows for interim analyses."
         )
-    return said
+    return sentences
 
 
-def _found(board: AuditBoard) -> str:
+def _describe_results(board: AuditBoard) -> str:
     widths = sorted(s.high - s.low for s in board.systems if s.high is not None and s.low is not None)
     half = f"{widths[len(widths) // 2] / 2:.4f}" if widths else "unknown"
     but = f" (unknown for {first_few(board.untested)})" if widths and board.untested else ""
     biases = [s.bias for s in board.systems if s.bias is not None]
-    said = (
+    sentences = (
         f"{board.statement.says} The median half width of the intervals is {half}{but}. The bias of the grader's scores"
         f" ranges from {min(biases):+z.4f} to {max(biases):+z.4f}."
     )
     if board.labels is not None:
-        said += (
-            f" The labels have a precision of {_rate(board.labels.precision)}, a recall of"
-            f" {_rate(board.labels.recall)} and a Cohen's kappa of {_rate(board.labels.kappa)}."
+        sentences += (
+            f" The labels have a precision of {_rate_text(board.labels.precision)}, a recall of"
+            f" {_rate_text(board.labels.recall)} and a Cohen's kappa of {_rate_text(board.labels.kappa)}."
         )
     if board.correlation is not None and board.correlation.value is not None:
-        said += (
+        sentences += (
             " Corrected for sampling noise, Pearson's correlation of the grader's leaderboard with a fully judged one"
-            f" is {_rate(board.correlation)}."
+            f" is {_rate_text(board.correlation)}."
         )
     if board.people is not None and board.people.value is not None:
-        said += f" For passages judged twice, Cohen's kappa of the two assessors is {board.people.value:z.3f}."
-    return said
+        sentences += f" For passages judged twice, Cohen's kappa of the two assessors is {board.people.value:z.3f}."
+    return sentences
 
 
-def _rate(share: Rate) -> str:
+def _rate_text(share: Rate) -> str:
     if share.value is None or share.low is None or share.high is None:
         return "undefined"
     return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
 
 
-def _roles(project: Project, audit: Audit, board: AuditBoard) -> str:
-    found = circularity(project, audit.policy, audit.runs)
-    said = [found.says, *found.warnings]
+def _describe_roles(project: Project, audit: Audit, board: AuditBoard) -> str:
+    found = find_circularity(project, audit.policy, audit.runs)
+    sentences = [found.says, *found.warnings]
     if board.favour is not None:
-        said.append(board.favour.says)
-    return " ".join(said)
+        sentences.append(board.favour.says)
+    return " ".join(sentences)

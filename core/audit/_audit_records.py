@@ -19,7 +19,7 @@ within a half-width. `budget`: get results from a given number of judgments."""
 AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
 
 
-def check(*rules: tuple[bool, InputError]) -> None:
+def check_rules(*rules: tuple[bool, InputError]) -> None:
     """Refuse input that breaks a rule.
 
     Args:
@@ -56,7 +56,7 @@ class Goal:
     def __post_init__(self) -> None:
         needs = {"best": (), "pair": ("first", "second"), "width": ("half_width",), "budget": ("budget",)}
         given = needs.get(self.aim, ())
-        check(
+        check_rules(
             (
                 self.aim not in needs,
                 InputError("unknown-audit-goal", f"Unknown audit goal '{self.aim}'.", f"Available: {', '.join(AIMS)}."),
@@ -206,7 +206,7 @@ LAST_SAID = (
 """SQL for the last verdict on every passage in every turn."""
 
 
-def audits(project: Project) -> list[Audit]:
+def find_audits(project: Project) -> list[Audit]:
     """Return every audit, in the order of planning."""
     return [
         Audit(
@@ -251,19 +251,19 @@ def find_audit(project: Project, name: str | None = None) -> Audit:
     Raises:
         InputError: the name is unknown, or the project has no audits.
     """
-    known = audits(project)
+    known = find_audits(project)
     if name is not None:
-        found = [one for one in known if one.name == name]
+        candidates = [audit for audit in known if audit.name == name]
     else:
-        found = [one for one in known if not one.ended] or known
-    if found:
-        return found[-1]
+        candidates = [audit for audit in known if not audit.ended] or known
+    if candidates:
+        return candidates[-1]
     if name is None:
         raise InputError("no-audit", "No audits yet.", "Plan an audit: exam audit design NAME --measure DCG@10")
-    raise unknown_name("unknown-audit", "audit", name, [one.name for one in known])
+    raise unknown_name("unknown-audit", "audit", name, [audit.name for audit in known])
 
 
-def batches(project: Project, audit: Audit) -> list[Batch]:
+def list_batches(project: Project, audit: Audit) -> list[Batch]:
     """Return the batches of an audit, in order, with their progress."""
     return [
         Batch(*(*row[:-1], json.loads(row[-1])))
@@ -286,5 +286,5 @@ def batches(project: Project, audit: Audit) -> list[Batch]:
 
 def open_batch(project: Project, audit: Audit) -> Batch | None:
     """Return the batch that is open for judging; None without one."""
-    found = batches(project, audit)
+    found = list_batches(project, audit)
     return found[-1] if found and not found[-1].done else None

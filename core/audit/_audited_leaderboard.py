@@ -16,12 +16,13 @@ from ..measures.audit import (
     Quality,
     Rate,
     Variance,
-    alike,
-    best,
-    better,
-    compare,
-    composite,
-    estimates,
+    compare_all_systems,
+    composite_scores,
+    decide_best,
+    decide_better,
+    decide_precise,
+    estimate_sums,
+    group_alike,
     group_bias,
     kendall_bounds,
     known_or_none,
@@ -29,16 +30,15 @@ from ..measures.audit import (
     linear_measure,
     machine_bias,
     missing_bounds,
-    precise,
-    simultaneous,
+    simultaneous_intervals,
     true_correlation,
 )
 from ..store import Project, cached
 from ..text import first_few
-from ._audit_data import Estimation, Facts, estimation, gather
+from ._audit_data import Estimation, Facts, estimate_gains, gather_facts
 from ._audit_records import Aim, Audit
 from ._calibration import label_quality
-from ._grader_cards import circularity
+from ._grader_cards import find_circularity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class AuditedSystem:
         machine: the score by the grader's labels.
         bias, bias_low, bias_high: the grader's score minus the audited score, with its interval. The interval is None
             if the audited score has no interval.
-        order: rank from 1 by the scores of `measures.audit.composite`, which have no intervals.
+        order: rank from 1 by the scores of `measures.audit.composite_scores`, which have no intervals.
     """
 
     run: str
@@ -145,18 +145,18 @@ class Statement:
     may_stop: bool
 
 
-def statement_of(facts: Facts, found: Estimation | None) -> Statement:
+def statement_of(facts: Facts, estimated: Estimation | None) -> Statement:
     """Return the conclusion of an audit after its finished batches. It is about exactly the queries of the audit.
 
     Args:
-        found: the estimated gains; None before a batch is done.
+        estimated: the estimated gains; None before a batch is done.
     """
-    if found is None:
+    if estimated is None:
         return Statement(None, "No batch is finished yet.", 0, facts.looks, None, False)
-    look = len(found.batches)
+    look = len(estimated.batches)
     if facts.goal.aim == "budget":
         budget = facts.goal.budget or 0
-        says = f"Judged: {found.corrected.judged:,} of about {budget:,}."
+        says = f"Judged: {estimated.corrected.judged:,} of about {budget:,}."
         # The number drawn is random, but the number requested is not.
         asked = sum(batch.size for batch in facts.batches if batch.done)
         spent = asked >= budget or not np.isnan(facts.judged).any()
@@ -167,54 +167,54 @@ def statement_of(facts: Facts, found: Estimation | None) -> Statement:
         )
         return Statement(False, says, look, facts.looks, None, True)
     level = level_at(facts.alpha, facts.looks, look)
-    holds, says = _KINDS[facts.goal.aim](facts, found, level)
+    holds, says = _KINDS[facts.goal.aim](facts, estimated, level)
     return Statement(holds, says, look, facts.looks, level, holds)
 
 
-def _best(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+def _state_best(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
     names = facts.weights.systems
-    told = best(facts.weights.w, found.corrected, level)
-    scores = facts.weights.w @ found.corrected.gains
-    left = sorted(told.systems, key=lambda at: -scores[at])
-    if told.holds:
+    test = decide_best(facts.weights.w, estimated.corrected, level)
+    scores = facts.weights.w @ estimated.corrected.gains
+    left = sorted(test.systems, key=lambda at: -scores[at])
+    if test.holds:
         return True, f"The best of {len(names):,} systems is {names[left[0]]}."
     return False, f"{names[left[0]]} leads. Possibly as good: {first_few([names[at] for at in left[1:]])}."
 
 
-def _pair(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+def _state_pair(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
     names = facts.weights.systems
-    one, other = names.index(str(facts.goal.first)), names.index(str(facts.goal.second))
-    told = better(facts.weights.w, found.corrected, one, other, level)
-    value = float(estimates(facts.weights.w[one] - facts.weights.w[other], found.corrected).value[0])
-    first, second = (names[one], names[other]) if value >= 0 else (names[other], names[one])
-    if told.holds:
+    system, other = names.index(str(facts.goal.first)), names.index(str(facts.goal.second))
+    test = decide_better(facts.weights.w, estimated.corrected, system, other, level)
+    value = float(estimate_sums(facts.weights.w[system] - facts.weights.w[other], estimated.corrected).value[0])
+    first, second = (names[system], names[other]) if value >= 0 else (names[other], names[system])
+    if test.holds:
         return True, f"{first} is better than {second}, by {abs(value):.4f}."
     return False, f"{first} leads {second} by {abs(value):.4f}, but the difference is not significant."
 
 
-def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+def _state_width(facts: Facts, estimated: Estimation, level: float) -> tuple[bool, str]:
     goal = float(facts.goal.half_width or 0.0)
-    told = precise(facts.weights.w, found.corrected, goal, level)
-    halves = simultaneous(facts.weights.w, found.corrected, level).width / 2
+    test = decide_precise(facts.weights.w, estimated.corrected, goal, level)
+    halves = simultaneous_intervals(facts.weights.w, estimated.corrected, level).width / 2
     if np.isnan(halves).any():
         unknown = [facts.weights.systems[at] for at in np.flatnonzero(np.isnan(halves))]
         return False, (
-            f"Scores with an interval wider than ±{goal:g}: {len(told.systems):,} of {len(halves):,}."
+            f"Scores with an interval wider than ±{goal:g}: {len(test.systems):,} of {len(halves):,}."
             f" Unknown error, because no informative passage was judged: {first_few(unknown)}."
         )
     widest = int(np.argmax(halves))
-    if told.holds:
+    if test.holds:
         return True, f"All scores are within ±{goal:g} (simultaneous intervals). The widest is ±{halves[widest]:.4f}."
     return False, (
-        f"Scores with an interval wider than ±{goal:g}: {len(told.systems):,} of {len(halves):,}."
+        f"Scores with an interval wider than ±{goal:g}: {len(test.systems):,} of {len(halves):,}."
         f" The widest is ±{halves[widest]:.4f}, for {facts.weights.systems[widest]}."
     )
 
 
 _KINDS: Mapping[Aim, Callable[[Facts, Estimation, float], tuple[bool, str]]] = {
-    "best": _best,
-    "pair": _pair,
-    "width": _width,
+    "best": _state_best,
+    "pair": _state_pair,
+    "width": _state_width,
 }
 
 
@@ -292,8 +292,8 @@ def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> 
         variance: `pool` for intervals about exactly these queries; `queries` for wider intervals, for which these
             queries are a sample.
     """
-    kin = circularity(project, audit.policy, audit.runs).kin
-    return board_of(gather(project, audit), variance, kin)
+    kin = find_circularity(project, audit.policy, audit.runs).kin
+    return board_of(gather_facts(project, audit), variance, kin)
 
 
 def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
@@ -302,7 +302,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     Args:
         kin: systems that use a model family of the grader or of the questions.
     """
-    found = estimation(facts)
+    estimated = estimate_gains(facts)
     w, names = facts.weights.w, facts.weights.systems
     machine = w @ facts.machine
     confidence = 1 - facts.alpha
@@ -311,10 +311,10 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     common: dict[str, Any] = {
         "audit": facts.name, "measure": linear_measure(facts.measure).title, "confidence": confidence,
         "variance": variance, "frame": len(facts.weights.items), "known": known, "waiting": waiting,
-        "people": _people(facts),
+        "people": _assessor_agreement(facts),
     }  # fmt: skip
-    if found is None:
-        ranks = _rank(machine)
+    if estimated is None:
+        ranks = _ranks_of(machine)
         rows = [
             AuditedSystem(run=name, machine=float(score), machine_rank=rank)
             for name, score, rank in zip(names, machine, ranks, strict=True)
@@ -333,48 +333,55 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
             judged=0,
             missed=0,
         )
-    how: Mapping[str, Any] = {"variance": variance, "queries": found.pool.queries, "confidence": confidence}
-    scores = estimates(w, found.corrected, **how)
-    compared = compare(w, found.corrected, **how)
-    bias = machine_bias(w, facts.machine, found.corrected, **how)
+    how: Mapping[str, Any] = {"variance": variance, "queries": estimated.pool.queries, "confidence": confidence}
+    scores = estimate_sums(w, estimated.corrected, **how)
+    compared = compare_all_systems(w, estimated.corrected, **how)
+    bias = machine_bias(w, facts.machine, estimated.corrected, **how)
     members = np.isin(names, kin)
     favour = None
     if members.any() and not members.all():
-        told = group_bias(w, facts.machine, found.corrected, members, **how)
-        favour = Favour(tuple(kin), float(told.value[0]), known_or_none(told.low[0]), known_or_none(told.high[0]))
-    systems = _systems(found, scores, bias, machine, how)
+        group_favour = group_bias(w, facts.machine, estimated.corrected, members, **how)
+        favour = Favour(
+            tuple(kin),
+            float(group_favour.value[0]),
+            known_or_none(group_favour.low[0]),
+            known_or_none(group_favour.high[0]),
+        )
+    systems = _audited_systems(estimated, scores, bias, machine, how)
     return AuditBoard(
         **common,
         systems=systems,
-        groups=[[names[at] for at in group] for group in alike(scores.value, compared, facts.alpha)],
-        differences=_differences(names, compared),
-        statement=statement_of(facts, found),
-        labels=label_quality(facts, found),
-        correlation=true_correlation(machine, w, found.corrected, confidence) if len(names) > 2 else None,
+        groups=[[names[at] for at in group] for group in group_alike(scores.value, compared, facts.alpha)],
+        differences=_list_differences(names, compared),
+        statement=statement_of(facts, estimated),
+        labels=label_quality(facts, estimated),
+        correlation=true_correlation(machine, w, estimated.corrected, confidence) if len(names) > 2 else None,
         kendall=kendall_bounds(machine, compared, facts.alpha) if len(names) > 1 else None,
         favour=favour,
-        batches=len(found.batches),
-        judged=found.corrected.judged,
-        missed=found.corrected.missed,
+        batches=len(estimated.batches),
+        judged=estimated.corrected.judged,
+        missed=estimated.corrected.missed,
     )
 
 
-def _rank(values: Array) -> list[int]:
+def _ranks_of(values: Array) -> list[int]:
     """Return ranks from 1, best first; equal values have equal ranks."""
     return [1 + int((values > value + 1e-12).sum()) for value in values]
 
 
-def _systems(
-    found: Estimation, scores: Estimates, bias: Estimates, machine: Array, how: Mapping[str, Any]
+def _audited_systems(
+    estimated: Estimation, scores: Estimates, bias: Estimates, machine: Array, how: Mapping[str, Any]
 ) -> list[AuditedSystem]:
-    facts = found.facts
+    facts = estimated.facts
     names, w = facts.weights.systems, facts.weights.w
     worst: tuple[Array, Array] | None = None
-    if found.corrected.missed:
-        least, most = missing_bounds(found.batches, found.planned, found.gains, found.predicted, 0.0, facts.top_gain)
-        worst = estimates(w, least, **how).low, estimates(w, most, **how).high
-    ranks, machine_ranks = _rank(scores.value), _rank(machine)
-    order = _rank(composite(machine, scores.value, scores.error))
+    if estimated.corrected.missed:
+        least, most = missing_bounds(
+            estimated.batches, estimated.planned, estimated.gains, estimated.predicted, 0.0, facts.top_gain
+        )
+        worst = estimate_sums(w, least, **how).low, estimate_sums(w, most, **how).high
+    ranks, machine_ranks = _ranks_of(scores.value), _ranks_of(machine)
+    order = _ranks_of(composite_scores(machine, scores.value, scores.error))
     rows = [
         AuditedSystem(
             run=name,
@@ -397,27 +404,29 @@ def _systems(
     return sorted(rows, key=lambda row: (row.rank or 0, row.run))
 
 
-def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
-    told = compared.difference
+def _list_differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
+    difference = compared.difference
     # If the error is unknown, p only helps to correct the other pairs, so it is not shown.
-    p, adjusted = (np.where(np.isnan(told.error), np.nan, one) for one in (compared.p, compared.adjusted))
+    p, adjusted = (np.where(np.isnan(difference.error), np.nan, one) for one in (compared.p, compared.adjusted))
     return [
         Difference(names[a], names[b], float(value), *map(known_or_none, numbers))
         for a, b, value, *numbers in zip(
-            compared.first, compared.second, told.value, told.low, told.high, p, adjusted, strict=True
+            compared.first, compared.second, difference.value, difference.low, difference.high, p, adjusted, strict=True
         )
     ]
 
 
-def _people(facts: Facts) -> Coefficient | None:
+def _assessor_agreement(facts: Facts) -> Coefficient | None:
     """Return the agreement of first and second judgments; None without second judgments."""
     pairs = [
-        (int(one), int(other))
+        (int(first_value), int(other))
         for batch in facts.batches
-        for one, other in zip(batch.first, batch.second, strict=True)
-        if not np.isnan(one) and not np.isnan(other)
+        for first_value, other in zip(batch.first, batch.second, strict=True)
+        if not np.isnan(first_value) and not np.isnan(other)
     ]
     if not pairs:
         return None
     values = sorted({value for pair in pairs for value in pair})
-    return cohen_kappa(cross_table([one for one, _ in pairs], [other for _, other in pairs], values, values))
+    return cohen_kappa(
+        cross_table([first_value for first_value, _ in pairs], [other for _, other in pairs], values, values)
+    )

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
-from ..bank import asked_questions, find_query, readable
+from ..bank import asked_questions, find_query, readable_questions
 from ..errors import InputError
 from ..records import passage_texts
 from ..store import Cursor, Project, as_name
 from ..types import Query, Question, Said
-from ._audit_records import LAST_SAID, Audit, audits, batches
+from ._audit_records import LAST_SAID, Audit, find_audits, list_batches
 
 HELD = "(until IS NULL OR until BETWEEN now()::TIMESTAMP AND now()::TIMESTAMP + INTERVAL 2 HOUR)"
 """SQL condition for a claim of a query in force. A later end than this was written before the clock was set back."""
@@ -81,9 +81,9 @@ class State:
         Raises:
             InputError: the passage was not drawn.
         """
-        for one in self.places:
-            if (one.query_id, one.passage_id) == (query_id, passage_id):
-                return one
+        for candidate in self.places:
+            if (candidate.query_id, candidate.passage_id) == (query_id, passage_id):
+                return candidate
         raise InputError(
             "passage-not-drawn",
             f"Passage {passage_id} of query {query_id} is not in batch {self.number}.",
@@ -101,12 +101,14 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
     Raises:
         InputError: nothing was drawn yet, or the batch or the audit has ended.
     """
-    found = cursor.execute("SELECT number, batch_key FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall()
-    if not found:
+    batch_rows = cursor.execute(
+        "SELECT number, batch_key FROM audit_batches WHERE audit_key = ?", [audit.key]
+    ).fetchall()
+    if not batch_rows:
         raise InputError(
             "no-batch", f"The audit '{audit.name}' has no batch yet.", "Draw a batch first: exam audit draw"
         )
-    number, key = max(found)
+    number, key = max(batch_rows)
     if cursor.execute(
         "SELECT batch_key FROM audit_ends WHERE audit_key = ? AND (batch_key IS NULL OR batch_key = ?)",
         [audit.key, key],
@@ -203,26 +205,26 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
     name = assessor_name(assessor)
     with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
-        held = _own(state, name)
-        kept = [claim for claim in held if _waiting(state, name, claim.query_key, claim.turn, again=False)]
-        waits = sum(_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept)
+        claims = _own_claims(state, name)
+        kept = [claim for claim in claims if _count_waiting(state, name, claim.query_key, claim.turn, again=False)]
+        waits = sum(_count_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept)
         while waits < passages:
             # Passages that they skipped are dealt again when nothing else is left.
             again = not kept
             has = [(claim.query_key, claim.turn) for claim in kept]
-            chosen = _choose(cursor, state, name, has, again, lambda query: project.allows("judge audits", query))
+            chosen = _choose_query(cursor, state, name, has, again, lambda query: project.allows("judge audits", query))
             if chosen is None:
                 break
-            own = next((claim for claim in held if (claim.query_key, claim.turn) == chosen), None)
-            kept.append(own or take(cursor, state, *chosen, name, lease))
-            waits += _waiting(state, name, *chosen, again)
-        for claim in held:
+            own = next((claim for claim in claims if (claim.query_key, claim.turn) == chosen), None)
+            kept.append(own or claim_query(cursor, state, *chosen, name, lease))
+            waits += _count_waiting(state, name, *chosen, again)
+        for claim in claims:
             if claim not in kept:
-                _end(cursor, claim)
-    return _hands(project, audit, name, state, sorted(kept, key=lambda claim: claim.key))
+                _end_claim(cursor, claim)
+    return _make_hands(project, audit, name, state, sorted(kept, key=lambda claim: claim.key))
 
 
-def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
+def _make_hands(project: Project, audit: Audit, name: str, state: State, claims: Sequence[Claim]) -> list[Hand]:
     if not claims:
         return []
     looked = set(
@@ -234,52 +236,54 @@ def _hands(project: Project, audit: Audit, name: str, state: State, claims: Sequ
     dealt = [
         (
             claim,
-            [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)],
+            [entry for entry in state.places if entry.query_key == claim.query_key and _is_of(entry, name, claim.turn)],
         )
         for claim in claims
     ]
-    texts = passage_texts(project, [one.passage_id for _, places in dealt for one in places])
-    waits, found = _left(state), []
+    texts = passage_texts(project, [entry.passage_id for _, places in dealt for entry in places])
+    waits, hands = _count_open(state), []
     for claim, places in dealt:
         cards = [
             Card(
-                one.passage_id,
-                texts.get(one.passage_id),
-                one.said[claim.turn - 1],
-                one.values[claim.turn - 1],
-                (one.query_key, one.passage_key) in looked,
+                entry.passage_id,
+                texts.get(entry.passage_id),
+                entry.said[claim.turn - 1],
+                entry.values[claim.turn - 1],
+                (entry.query_key, entry.passage_key) in looked,
             )
-            for one in places
+            for entry in places
         ]
         cards.sort(key=lambda card: card.said == "skipped")
-        query_id = next(one.query_id for one in state.places if one.query_key == claim.query_key)
+        query_id = next(entry.query_id for entry in state.places if entry.query_key == claim.query_key)
         version = audit.policy.bank_version or 0
-        questions = [one for one in readable(project, asked_questions(project, version, query_id)) if one.active]
+        questions = [
+            entry for entry in readable_questions(project, asked_questions(project, version, query_id)) if entry.active
+        ]
         query = find_query(project, query_id)
-        found.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits))
-    return found
+        hands.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, waits))
+    return hands
 
 
-def left(project: Project, audit: Audit) -> int:
+def count_open_judgments(project: Project, audit: Audit) -> int:
     """Return the number of open judgments of the newest batch, including second judgments."""
-    return _left(project.read(lambda cursor: read_state(cursor, audit)))
+    return _count_open(project.read(lambda cursor: read_state(cursor, audit)))
 
 
-def _left(state: State) -> int:
+def _count_open(state: State) -> int:
     return sum((not one.settled(1)) + (one.doubled and not one.settled(2)) for one in state.places)
 
 
 def audits_to_judge(project: Project, assessor: str) -> dict[str, int]:
     """Return the number of passages that an assessor may judge now, by name of each audit with such passages."""
-    found = {}
-    for audit in audits(project):
-        drawn = batches(project, audit)
+    open_by_audit = {}
+    for audit in find_audits(project):
+        drawn = list_batches(project, audit)
         # Second judgments may be missing after the first ones are done.
         if drawn and not audit.ended and not drawn[-1].ended:
             places = project.read(partial(read_state, audit=audit)).places
-            mine = [one for one in places if project.allows("judge audits", one.query_id)]
-            found[audit.name] = sum(one.open_to(assessor, 1) or one.open_to(assessor, 2) for one in mine)
-    return {name: count for name, count in found.items() if count}
+            mine = [place for place in places if project.allows("judge audits", place.query_id)]
+            open_by_audit[audit.name] = sum(place.open_to(assessor, 1) or place.open_to(assessor, 2) for place in mine)
+    return {name: count for name, count in open_by_audit.items() if count}
 
 
 def give_back(project: Project, audit: Audit, assessor: str) -> int:
@@ -290,10 +294,10 @@ def give_back(project: Project, audit: Audit, assessor: str) -> int:
     """
     name = assessor_name(assessor)
     with project.transaction("judge audits", author=name) as cursor:
-        held = [claim for claim in read_state(cursor, audit).claims if claim.assessor == name]
-        for claim in held:
-            _end(cursor, claim)
-    return len(held)
+        claims = [claim for claim in read_state(cursor, audit).claims if claim.assessor == name]
+        for claim in claims:
+            _end_claim(cursor, claim)
+    return len(claims)
 
 
 def assessor_name(assessor: str) -> str:
@@ -309,7 +313,9 @@ def assessor_name(assessor: str) -> str:
     return name
 
 
-def take(cursor: Cursor, state: State, query_key: int, turn: int, assessor: str, lease: timedelta | None) -> Claim:
+def claim_query(
+    cursor: Cursor, state: State, query_key: int, turn: int, assessor: str, lease: timedelta | None
+) -> Claim:
     """Assign a free query to an assessor.
 
     Args:
@@ -324,7 +330,7 @@ def take(cursor: Cursor, state: State, query_key: int, turn: int, assessor: str,
     return Claim(*row)
 
 
-def renew(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
+def renew_claim(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
     """Restart the lease of a query; queries judged elsewhere have no lease."""
     cursor.execute(
         f"UPDATE audit_claims SET until = now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
@@ -333,11 +339,11 @@ def renew(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
     )
 
 
-def _end(cursor: Cursor, claim: Claim) -> None:
+def _end_claim(cursor: Cursor, claim: Claim) -> None:
     cursor.execute("UPDATE audit_claims SET ended_at = now()::TIMESTAMP WHERE claim_key = ?", [claim.key])
 
 
-def _own(state: State, assessor: str) -> list[Claim]:
+def _own_claims(state: State, assessor: str) -> list[Claim]:
     """Return an assessor's claims, oldest first, without claims of queries that they judge elsewhere."""
     return [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
 
@@ -346,7 +352,7 @@ def _is_of(place: Place, assessor: str, turn: int) -> bool:
     return place.open_to(assessor, turn) or (place.settled(turn) and place.by[turn - 1] == assessor)
 
 
-def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
+def _count_waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
     """Return the number of passages of a query that an assessor can judge; skipped passages count only with `again`."""
     return sum(
         one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
@@ -355,7 +361,7 @@ def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool
     )
 
 
-def _choose(
+def _choose_query(
     cursor: Cursor,
     state: State,
     assessor: str,
@@ -387,6 +393,6 @@ def _choose(
             for key in queries:
                 holder = state.holder(key, turn)
                 free = holder is None or (holder.assessor == assessor and holder.until is not None)
-                if free and (key, turn) not in but and _waiting(state, assessor, key, turn, again):
+                if free and (key, turn) not in but and _count_waiting(state, assessor, key, turn, again):
                     return key, turn
     return None

@@ -16,17 +16,17 @@ from ..measures.audit import (
     Meaning,
     Quality,
     Threshold,
-    balanced,
+    balanced_threshold,
+    batch_shares,
     combined_weights,
     cut_points,
-    meanings,
-    quality,
-    shares,
-    thresholds,
+    estimate_quality,
+    label_meanings,
+    quality_by_threshold,
 )
 from ..store import Project
 from ..types import MAX_RATING
-from ._audit_data import Estimation, Facts, Values, estimation, gather
+from ._audit_data import Estimation, Facts, Values, estimate_gains, gather_facts
 from ._audit_records import Audit
 
 LEAST_STEP = 0.005
@@ -61,12 +61,12 @@ class Calibration:
     why_no_cuts: str = field(default="")
 
 
-def label_quality(facts: Facts, found: Estimation | None) -> Quality | None:
+def label_quality(facts: Facts, estimated: Estimation | None) -> Quality | None:
     """Return the accuracy of the labels; None before a batch is done, or if no judged passage has a label."""
-    sample = _sample(facts, found)
+    sample = _judged_sample(facts, estimated)
     if sample is None:
         return None
-    return quality(
+    return estimate_quality(
         facts.labels,
         *sample,
         label_from=facts.min_rating,
@@ -75,26 +75,26 @@ def label_quality(facts: Facts, found: Estimation | None) -> Quality | None:
     )
 
 
-def _sample(facts: Facts, found: Estimation | None) -> tuple[Values, Values, Values] | None:
+def _judged_sample(facts: Facts, estimated: Estimation | None) -> tuple[Values, Values, Values] | None:
     """Return judgments, their weights, and their contributions to variances; None if no judged passage has a label."""
-    if found is None:
+    if estimated is None:
         return None
-    weight, spread = combined_weights(found.batches, shares(found.planned[: len(found.batches)]))
+    weight, spread = combined_weights(estimated.batches, batch_shares(estimated.planned[: len(estimated.batches)]))
     judged = np.where(weight > 0, facts.judged, np.nan)
     if not (~np.isnan(judged) & ~np.isnan(facts.labels)).any():
         return None
     return judged, weight, spread
 
 
-def calibration(project: Project, audit: Audit) -> Calibration:
+def calibrate_labels(project: Project, audit: Audit) -> Calibration:
     """Return the calibration of a grader's labels by the judgments of its audit.
 
     Raises:
         InputError: no judged passage of a finished batch has a label.
     """
-    facts = gather(project, audit)
-    found = estimation(facts)
-    sample, now = _sample(facts, found), label_quality(facts, found)
+    facts = gather_facts(project, audit)
+    found = estimate_gains(facts)
+    sample, now = _judged_sample(facts, found), label_quality(facts, found)
     if sample is None or now is None:
         raise InputError(
             "no-judged-labels", "No finished batch has a judged passage with a label.", "Finish judging a batch first."
@@ -104,29 +104,29 @@ def calibration(project: Project, audit: Audit) -> Calibration:
     judged, weight, _ = sample
     # A judgment below 0 is not relevant, as 0 is.
     sample = (np.maximum(judged, 0.0), weight, sample[2])
-    meant = meanings(facts.labels, *sample, levels, confidence)
-    tried = thresholds(facts.labels, *sample, judgment_from=facts.min_judgment, confidence=confidence)
-    even = balanced(tried)
-    cuts, new_cuts, why = _cuts(project, audit, facts, sample[0], weight)
+    meant = label_meanings(facts.labels, *sample, levels, confidence)
+    tried = quality_by_threshold(facts.labels, *sample, judgment_from=facts.min_judgment, confidence=confidence)
+    even = balanced_threshold(tried)
+    cuts, new_cuts, why = _find_cuts(project, audit, facts, sample[0], weight)
     balance = None if even is None else even.rating
     return Calibration(now, meant, facts.min_rating, tried, balance, cuts, new_cuts, why)
 
 
-def _cuts(
+def _find_cuts(
     project: Project, audit: Audit, facts: Facts, judged: Values, weight: Values
 ) -> tuple[tuple[float, ...], tuple[float, ...], str]:
     spec = basis(project, audit.policy).grader.spec
     if spec.method != "embedding":
         return (), (), "Only the embedding grader has cut points."
     now = tuple(float(cut) for cut in spec.parameters.get("cuts", ()))
-    cosines = _cosines(project, audit, facts)
+    cosines = _highest_cosines(project, audit, facts)
     levels = [float(value) for value in range(max(1, facts.min_judgment), facts.top_judgment + 1)]
     if not levels or np.isnan(cosines).all() or not (~np.isnan(cosines) & ~np.isnan(judged)).any():
         return now, (), "No passage with a similarity was judged."
-    found = cut_points(cosines, judged, weight, levels)
-    if not np.isfinite(found[0]):
+    cuts = cut_points(cosines, judged, weight, levels)
+    if not np.isfinite(cuts[0]):
         return now, (), "No passage was judged relevant, or similarity does not predict relevance."
-    fitted = rating_cuts(found, facts.min_rating, cosines[~np.isnan(cosines)])
+    fitted = rating_cuts(cuts, facts.min_rating, cosines[~np.isnan(cosines)])
     return now, fitted, "" if fitted else "The fitted cut points are outside the range of similarities."
 
 
@@ -160,7 +160,7 @@ def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> 
     return rounded if rising and rounded[0] > -1 and rounded[-1] < 1 else ()
 
 
-def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
+def _highest_cosines(project: Project, audit: Audit, facts: Facts) -> Values:
     """Return each passage's highest similarity to a question of its query, as the embedding grader stored it."""
     base = basis(project, audit.policy)
     rows = project.rows(
@@ -185,13 +185,13 @@ def accept_cut_points(project: Project, audit: Audit, name: str, author: str) ->
     Raises:
         InputError: no cut points are proposed, or another grader already has this name.
     """
-    found = calibration(project, audit)
-    if not found.new_cuts:
+    calibrated = calibrate_labels(project, audit)
+    if not calibrated.new_cuts:
         raise InputError(
             "no-cut-points",
-            f"No cut points to accept. {found.why_no_cuts}",
+            f"No cut points to accept. {calibrated.why_no_cuts}",
             "Judge more passages, or keep the grader.",
         )
-    parameters: dict[str, Any] = {"cuts": list(found.new_cuts)}
+    parameters: dict[str, Any] = {"cuts": list(calibrated.new_cuts)}
     save_named_grader(project, name, "embedding", parameters, author)
-    return found.new_cuts
+    return calibrated.new_cuts

@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from ..bank import StoredGrader, drift, flip_rates, graders, latest_version
+from ..bank import StoredGrader, flip_rates, grader_drift, label_graders, latest_version
 from ..errors import InputError
 from ..labels import DEFAULT_POLICY, Policy, basis
 from ..measures.audit import (
-    clustered,
+    batch_shares as shares_of_batches,
+    clustered_interval,
     combined_weights,
     compare_graders,
     cross_fitted,
-    kappas,
     known_or_none,
     relevant_shares,
-    shares as shares_of_batches,
+    weighted_kappas,
 )
 from ..records import run_names, stated_families
-from ..store import Project, as_act, cached, log
+from ..store import Project, as_act, cached, log_action
 from ..text import first_few
-from ._audit_data import basis_of, columns_of, estimation, gather, labels_of
-from ._audit_records import Audit, audits, batches
+from ._audit_data import basis_of, columns_of, estimate_gains, gather_facts, labels_of
+from ._audit_records import Audit, find_audits, list_batches
 
 _STEMS = (
     ("flan", "flan-t5"), ("t5", "t5"), ("gpt", "gpt"), ("chatgpt", "gpt"), ("davinci", "gpt"), ("claude", "claude"),
@@ -110,7 +110,7 @@ class Circularity:
 
 
 @as_act("see boards")
-def circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequence[str] = ()) -> Circularity:
+def find_circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequence[str] = ()) -> Circularity:
     """Return the roles of models on the grader's leaderboard.
 
     Args:
@@ -120,13 +120,13 @@ def circularity(project: Project, policy: Policy = DEFAULT_POLICY, runs: Sequenc
     Raises:
         InputError: the grader is unknown.
     """
-    grader = _grader_role(project, policy) if graders(project) else Role("", (), None, False)
+    grader = _grader_role(project, policy) if label_graders(project) else Role("", (), None, False)
     questions = _questions_role(project)
     stated = stated_families(project, "run")
     roles = [Role(run, (), stated.get(run), run in stated) for run in runs or run_names(project)]
     families = {*(grader.families or ()), *(questions.families or ())}
     kin = tuple(role.name for role in roles if families.intersection(role.families or ()))
-    return Circularity(questions, grader, roles, kin, _warnings(questions, grader, roles))
+    return Circularity(questions, grader, roles, kin, _circularity_warnings(questions, grader, roles))
 
 
 def _grader_role(project: Project, policy: Policy) -> Role:
@@ -149,17 +149,17 @@ def _questions_role(project: Project) -> Role:
     return Role("", models, stated, stated is not None)
 
 
-def _warnings(questions: Role, grader: Role, runs: Sequence[Role]) -> list[str]:
-    found = []
+def _circularity_warnings(questions: Role, grader: Role, runs: Sequence[Role]) -> list[str]:
+    warnings = []
     wrote, graded = set(questions.families or ()), set(grader.families or ())
     if both := sorted(wrote & graded):
-        found.append(f"{' and '.join(both)} wrote questions and also graded passages against them.")
+        warnings.append(f"{' and '.join(both)} wrote questions and also graded passages against them.")
     for role, families in (("graded the passages", graded), ("wrote the questions", wrote)):
         for family in sorted(families):
             using = [run.name for run in runs if family in (run.families or ())]
             if using:
-                found.append(f"{family} {role}, and is also used by {first_few(using)}.")
-    return found
+                warnings.append(f"{family} {role}, and is also used by {first_few(using)}.")
+    return warnings
 
 
 @dataclass(frozen=True)
@@ -215,9 +215,9 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
     Raises:
         InputError: no batch is finished, or fewer than 3 systems differ.
     """
-    facts = gather(project, audit)
+    facts = gather_facts(project, audit)
     w, kept, machines = facts.weights.w, [], []
-    for one in graders(project):
+    for one in label_graders(project):
         values = labels_of(project, audit, one.spec.fingerprint, facts.weights.items)
         least = basis_of(project, audit, one.spec.fingerprint).min_rating
         own = replace(facts, labels=values, top_rating=one.spec.max_rating, min_rating=least)
@@ -227,7 +227,7 @@ def choose_grader(project: Project, audit: Audit) -> GraderChoice:
             kept.append((one.spec, float((~np.isnan(values)).mean())))
             machines.append(scores)
     prints = [spec.fingerprint for spec, _ in kept]
-    found = estimation(replace(facts, columns=columns_of(project, audit, prints, facts.weights.items)))
+    found = estimate_gains(replace(facts, columns=columns_of(project, audit, prints, facts.weights.items)))
     if found is None:
         raise InputError(
             "audit-without-batch",
@@ -277,15 +277,15 @@ class GraderCard:
         """Agreement and state of the card, in sentences."""
         agreement = self.content["agreement"]
         if agreement is None:
-            said = "Not calibrated: no audit has judged passages with its labels."
+            sentence = "Not calibrated: no audit has judged passages with its labels."
         else:
             blind = "Calibrated with blind judgments" if agreement["blind"] else "Not calibrated: labels were revealed"
             kappa = agreement["kappa"]
             value = "undefined" if kappa["value"] is None else f"{kappa['value']:z.2f}"
             interval = "" if kappa["low"] is None else f" [{kappa['low']:z.2f}, {kappa['high']:z.2f}]"
-            said = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{interval}."
+            sentence = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{interval}."
         changed = f" Stale: {', '.join(self.stale)} changed." if self.stale else ""
-        return f"{said} Card of {self.made_at:%Y-%m-%d}.{changed}"
+        return f"{sentence} Card of {self.made_at:%Y-%m-%d}.{changed}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as `--json` prints it."""
@@ -302,7 +302,7 @@ def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
     if not rows:
         return None
     content, marks, author, made_at = rows[0]
-    before, now = json.loads(marks), _marks(project, grader)
+    before, now = json.loads(marks), _input_marks(project, grader)
     stale = [name for name, value in now.items() if before.get(name) != value]
     return GraderCard(grader.spec.name, author, made_at, json.loads(content), stale)
 
@@ -318,10 +318,10 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
     ((calls, cost),) = project.rows(
         "SELECT sum(calls)::BIGINT, sum(cost) FROM jobs WHERE kind = 'grading' AND subject_key = ?", [grader.key]
     )
-    asked, watched = grader.grades + grader.failures, drift(project, grader.spec)
+    asked, watched = grader.grades + grader.failures, grader_drift(project, grader.spec)
     content = {
         "bank_version": latest_version(project),
-        "agreement": _agreement(project, grader),
+        "agreement": _audit_agreement(project, grader),
         "failed": grader.failures / asked if asked else None,
         "defaulted": defaulted / asked if asked else None,
         "consistent": None if watched is None else 1 - watched.changed / watched.pairs,
@@ -335,15 +335,15 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
     with project.transaction(act="organize", author=author) as cursor:
         cursor.execute(
             "INSERT INTO grader_cards VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
-            [grader.key, json.dumps(content), json.dumps(_marks(project, grader)), author],
+            [grader.key, json.dumps(content), json.dumps(_input_marks(project, grader)), author],
         )
-        log(cursor, author, "make card", grader=grader.spec.name)
+        log_action(cursor, author, "make card", grader=grader.spec.name)
     made = find_card(project, grader)
     assert made is not None
     return made
 
 
-def _marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
+def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
     """Return numbers that change with the inputs of a card."""
     ((judged, judgments, given, withdrawn, probes),) = project.rows(
         "SELECT (SELECT count(*) FROM audit_verdicts), (SELECT sum(hash(j))::VARCHAR FROM judgments j),"
@@ -361,31 +361,33 @@ def _marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
     }
 
 
-def _agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
+def _audit_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
     """Return the agreement with the newest audit with a finished batch; None without one, or without labels in it."""
-    done: list[Audit] = [one for one in audits(project) if any(batch.done for batch in batches(project, one))]
+    done: list[Audit] = [one for one in find_audits(project) if any(batch.done for batch in list_batches(project, one))]
     if not done:
         return None
-    found = estimation(gather(project, done[-1]))
-    assert found is not None
-    facts, w = found.facts, found.facts.weights
+    estimated = estimate_gains(gather_facts(project, done[-1]))
+    assert estimated is not None
+    facts, w = estimated.facts, estimated.facts.weights
     labels = labels_of(project, done[-1], grader.spec.fingerprint, w.items)
-    weight, _ = combined_weights(found.batches, shares_of_batches(found.planned[: len(found.batches)]))
+    weight, _ = combined_weights(estimated.batches, shares_of_batches(estimated.planned[: len(estimated.batches)]))
     judged = np.flatnonzero(~np.isnan(labels) & ~np.isnan(facts.judged) & (weight > 0))
     if not len(judged):
         return None
     relevant, levels = facts.judged[judged] >= max(Policy.min_judgment, facts.min_judgment), labels[judged]
-    own, queries = weight[judged], found.pool.queries[judged]
+    own, queries = weight[judged], estimated.pool.queries[judged]
     predicted = cross_fitted(levels, relevant, own, queries)
 
-    def rate(value: Any, at: np.ndarray) -> dict[str, float | int | None]:
-        return vars(clustered(value, own[at], predicted[at], relevant[at], queries[at])) | {"judged": int(at.sum())}
+    def clustered_rate(value: Any, at: np.ndarray) -> dict[str, float | int | None]:
+        return vars(clustered_interval(value, own[at], predicted[at], relevant[at], queries[at])) | {
+            "judged": int(at.sum())
+        }
 
     return {
         "audit": done[-1].name,
         "judged": len(judged),
         "blind": not any(batch.looked for batch in facts.batches),
-        "kappa": rate(kappas, np.ones(len(judged), bool)),
-        "by_label": {str(int(level)): rate(relevant_shares, levels == level) for level in np.unique(levels)},
-        "by_system": {run: rate(kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
+        "kappa": clustered_rate(weighted_kappas, np.ones(len(judged), bool)),
+        "by_label": {str(int(level)): clustered_rate(relevant_shares, levels == level) for level in np.unique(levels)},
+        "by_system": {run: clustered_rate(weighted_kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
     }

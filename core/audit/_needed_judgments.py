@@ -13,7 +13,7 @@ from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures.audit import (
     Array,
     Flags,
-    estimates,
+    estimate_sums,
     expected_spread,
     expected_width,
     guessed_spread,
@@ -25,7 +25,7 @@ from ..measures.audit import (
 )
 from ..records import SCALE, check_runs, run_names
 from ..store import Project
-from ._audit_data import Estimation, Facts, estimation, gather, values_of, weighed
+from ._audit_data import Estimation, Facts, estimate_gains, gather_facts, values_of, weigh_passages
 from ._audit_plan import ALPHA, BATCH_SIZE, LOOKS, check_goal, weights_from
 from ._audit_records import Audit, Goal
 from ._audited_leaderboard import AuditBoard, audit_board
@@ -95,19 +95,19 @@ class Forecast:
         return next(sentence for applies, sentence in cases if applies)
 
 
-def forecast(project: Project, audit: Audit) -> Forecast:
+def forecast_audit(project: Project, audit: Audit) -> Forecast:
     """Return the forecast of an audit from current data."""
-    return project.cached(("audit forecast", audit.key), lambda: forecast_of(gather(project, audit)))
+    return project.cached(("audit forecast", audit.key), lambda: forecast_of(gather_facts(project, audit)))
 
 
 def forecast_of(facts: Facts) -> Forecast:
-    """Return the forecast of an audit, computed only from its facts; see `forecast`."""
-    found, plain = estimation(facts), estimation(facts, machine=False)
+    """Return the forecast of an audit, computed only from its facts; see `forecast_audit`."""
+    estimated, plain = estimate_gains(facts), estimate_gains(facts, machine=False)
     known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
     frame = int((~known).sum())
-    size = weighed(facts)
-    spread, without = _spreads(facts, found, plain)
-    rows = _rows(facts, found)
+    size = weigh_passages(facts)
+    spread, without = _gain_spreads(facts, estimated, plain)
+    rows = _weight_rows(facts, estimated)
     # If everything was known before, there is nothing to forecast.
     budgets = np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist() if frame else []
     confidence = 1 - facts.alpha
@@ -120,13 +120,13 @@ def forecast_of(facts: Facts) -> Forecast:
         for n, with_machine, no_machine, uniform in zip(budgets, widths, machineless, flat, strict=True)
     ]
     now = None
-    if found is not None:
-        told = estimates(rows, found.corrected, confidence=confidence).width
-        known_widths = told[~np.isnan(told)]
+    if estimated is not None:
+        present_widths = estimate_sums(rows, estimated.corrected, confidence=confidence).width
+        known_widths = present_widths[~np.isnan(present_widths)]
         now = float(np.median(known_widths)) if len(known_widths) else None
-    made = 0 if found is None else found.corrected.judged
-    needed = _needed(facts, found, learnt, spread, known)
-    return Forecast(curve, made, now, needed, frame, guessed=found is None, given=facts.goal.aim == "budget")
+    made = 0 if estimated is None else estimated.corrected.judged
+    needed = _count_needed(facts, estimated, learnt, spread, known)
+    return Forecast(curve, made, now, needed, frame, guessed=estimated is None, given=facts.goal.aim == "budget")
 
 
 @dataclass(frozen=True)
@@ -175,20 +175,20 @@ class Outcome:
         return f"About {self.more:,} more judgments"
 
 
-def outcome(project: Project, audit: Audit) -> Outcome:
+def audit_outcome(project: Project, audit: Audit) -> Outcome:
     """Return the outcome of an audit from current data."""
     return project.cached(
-        ("audit outcome", audit.key), lambda: outcome_of(gather(project, audit), audit_board(project, audit))
+        ("audit outcome", audit.key), lambda: outcome_of(gather_facts(project, audit), audit_board(project, audit))
     )
 
 
 def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
-    """Return the outcome of an audit, computed only from its facts; see `outcome`.
+    """Return the outcome of an audit, computed only from its facts; see `audit_outcome`.
 
     Args:
         board: leaderboard from the same facts.
     """
-    told, pairs, leader = board.statement, board.differences, board.systems[0].run
+    statement, pairs, leader = board.statement, board.differences, board.systems[0].run
     separated = sum(one.adjusted is not None and one.adjusted <= facts.alpha for one in pairs)
     aim, more = facts.goal.aim, None
     if pairs:
@@ -196,9 +196,9 @@ def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
         # Beyond the passages of the audit, no further judgment helps.
         more = min(expected.needed or 0, expected.frame) - expected.made
     return Outcome(
-        told.holds,
-        told.says,
-        aim == "pair" or (aim == "best" and bool(told.holds)),
+        statement.holds,
+        statement.says,
+        aim == "pair" or (aim == "best" and bool(statement.holds)),
         leader,
         max((len(group) for group in board.groups if leader in group), default=1),
         more if more and more > 0 else None,
@@ -207,35 +207,37 @@ def outcome_of(facts: Facts, board: AuditBoard) -> Outcome:
     )
 
 
-def _rows(facts: Facts, found: Estimation | None) -> Array:
+def _weight_rows(facts: Facts, estimated: Estimation | None) -> Array:
     """Return the weights of the quantities with intervals: all scores, or the differences that decide the goal."""
     goal, w = facts.goal, facts.weights
     if goal.aim == "pair":
         one, other = (w.systems.index(str(name)) for name in (goal.first, goal.second))
         return np.asarray(w.w[one] - w.w[other])[None]
     if goal.aim == "best":
-        leader = int(np.argmax(_scores(facts, found)))
+        leader = int(np.argmax(_current_scores(facts, estimated)))
         return np.delete(w.w[leader] - w.w, leader, axis=0)
     return w.w
 
 
-def _scores(facts: Facts, found: Estimation | None) -> Array:
-    scores: Array = facts.weights.w @ (facts.machine if found is None else found.corrected.gains)
+def _current_scores(facts: Facts, estimated: Estimation | None) -> Array:
+    scores: Array = facts.weights.w @ (facts.machine if estimated is None else estimated.corrected.gains)
     return scores
 
 
-def _spreads(facts: Facts, found: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
+def _gain_spreads(facts: Facts, estimated: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
     """Return the spread of gains around predictions, with and without graders; a guess without judgments."""
-    if found is None or plain is None:
+    if estimated is None or plain is None:
         return guessed_spread(0.0, facts.top_gain)
-    with_machine = residual_spread(found.batches, found.planned, found.gains, found.predicted) or 0.0
+    with_machine = residual_spread(estimated.batches, estimated.planned, estimated.gains, estimated.predicted) or 0.0
     without = residual_spread(plain.batches, plain.planned, plain.gains, plain.predicted) or 0.0
-    each = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
+    each = expected_spread(estimated.pool, estimated.batches, estimated.planned, estimated.gains, estimated.predicted)
     # If too few were judged to distinguish passages, all get the observed spread.
     return (each if np.ptp(each) > 0 else with_machine), without
 
 
-def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array | float, known: Flags) -> int | None:
+def _count_needed(
+    facts: Facts, estimated: Estimation | None, size: Array, spread: Array | float, known: Flags
+) -> int | None:
     goal, w = facts.goal, facts.weights.w
     if goal.aim == "budget":
         return goal.budget
@@ -243,22 +245,22 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
     if goal.aim == "width":
         each = 1 - level / len(w)
         return judgments_needed(w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each)
-    scores = _scores(facts, found)
+    scores = _current_scores(facts, estimated)
     if goal.aim == "pair":
         names: Sequence[str] = facts.weights.systems
-        one, other = names.index(str(goal.first)), names.index(str(goal.second))
+        system, other = names.index(str(goal.first)), names.index(str(goal.second))
         level_each = level
     else:
-        one, other = np.argsort(-scores, kind="stable")[:2].tolist()
-        # One-sided, against each other system; see `measures.audit.best`.
+        system, other = np.argsort(-scores, kind="stable")[:2].tolist()
+        # One-sided, against each other system; see `measures.audit.decide_best`.
         level_each = min(1.0, 2 * level / (len(w) - 1))
-    difference = float(scores[one] - scores[other])
+    difference = float(scores[system] - scores[other])
     if abs(difference) < 1e-12:
         return None
-    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level_each)
+    return judgments_to_tell(w[system] - w[other], size, spread, difference, known=known, confidence=1 - level_each)
 
 
-def foresee(
+def forecast_plan(
     project: Project,
     measure: str,
     goal: Goal,
@@ -274,7 +276,7 @@ def foresee(
     Existing judgments of a source are ignored. With them, the audit would need fewer judgments.
 
     Args:
-        measure, goal, policy, runs, highest, looks, alpha: see `audit.design`.
+        measure, goal, policy, runs, highest, looks, alpha: see `audit.design_audit`.
 
     Raises:
         InputError: the measure is not linear in gains, a run or grader is unknown, or nothing can be audited.

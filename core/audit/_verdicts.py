@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from ..bank import asked_questions, public
+from ..bank import asked_questions, unsealed_questions
 from ..errors import InputError, Report
 from ..formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
 from ..labels import basis, label_qrels
 from ..records import JUDGE, SCALE, WITHDRAW, passage_texts, put_judgment, queries_of
-from ..store import Cursor, Project, log
+from ..store import Cursor, Project, log_action
 from ..text import how_many
 from ..types import Said
 from ._audit_records import Audit
-from ._batch_assignment import HELD, LEASE, Place, State, assessor_name, read_state, renew, take
+from ._batch_assignment import HELD, LEASE, Place, State, assessor_name, claim_query, read_state, renew_claim
 
 CANNOT_SAY, SKIP, LOOK = "cannot say", "skip passage", "look at label"
 """Actions of the log in addition to those of every judgment."""
@@ -37,13 +37,13 @@ class Verdict:
     note: str = ""
 
 
-def scale(audit: Audit) -> dict[int, str]:
+def judgment_scale(audit: Audit) -> dict[int, str]:
     """Return the possible judgments of an audit with their meanings, which are empty for another scale than `SCALE`."""
     values = range(audit.highest + 1)
     return {value: SCALE[value] if audit.highest == max(SCALE) else "" for value in values}
 
 
-def judge(
+def judge_drawn(
     project: Project,
     audit: Audit,
     query_id: str,
@@ -56,13 +56,13 @@ def judge(
     """Judge a drawn passage; assessors can change their own verdicts until the next batch is drawn.
 
     Args:
-        value: a key of `scale`.
-        lease, raises: see `say`.
+        value: a key of `judgment_scale`.
+        lease, raises: see `store_verdict`.
     """
-    say(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
+    store_verdict(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
 
 
-def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
+def store_verdict(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
     """Store a verdict. The last one counts; a repeated verdict is stored once.
 
     Assessors can change their own verdicts until the next batch is drawn. `cannot say` gives the
@@ -77,7 +77,7 @@ def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: 
             assessor.
     """
     name = assessor_name(assessor)
-    if verdict.said == "judged" and verdict.value not in scale(audit):
+    if verdict.said == "judged" and verdict.value not in judgment_scale(audit):
         raise InputError(
             "judgment-out-of-range",
             f"Judgment {verdict.value} is out of range.",
@@ -86,11 +86,11 @@ def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: 
     with project.transaction(act="judge audits", queries=[verdict.query_id], author=name) as cursor:
         state = read_state(cursor, audit)
         place = state.place(verdict.query_id, verdict.passage_id)
-        turn = _turn(cursor, state, place, verdict.said, name, lease)
+        turn = _find_turn(cursor, state, place, verdict.said, name, lease)
         write_verdict(cursor, audit, state, place, turn, verdict, name)
 
 
-def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:
+def _find_turn(cursor: Cursor, state: State, place: Place, kind: Said, assessor: str, lease: timedelta) -> int:
     """Return the turn in which an assessor judges a passage, and assign its query to the assessor.
 
     Raises:
@@ -99,20 +99,20 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
     for turn in (1, 2):
         # Assessors may change their last judgment, even if the query is now assigned to another assessor.
         if place.by[turn - 1] == assessor and place.said[turn - 1] is not None and place.settled(turn):
-            held = state.holder(place.query_key, turn)
-            if held is not None and held.assessor == assessor:
-                renew(cursor, held, lease)
-            elif said == "taken back" and held is not None:
+            claim = state.holder(place.query_key, turn)
+            if claim is not None and claim.assessor == assessor:
+                renew_claim(cursor, claim, lease)
+            elif kind == "taken back" and claim is not None:
                 raise InputError(
                     "query-taken",
-                    f"Query {place.query_id} is being judged by {held.assessor}.",
+                    f"Query {place.query_id} is being judged by {claim.assessor}.",
                     "You cannot withdraw your judgment now. Change its value instead.",
                 )
-            elif said == "taken back":
+            elif kind == "taken back":
                 # The passage is unjudged again. Assign its query to this assessor, or another could get it meanwhile.
-                take(cursor, state, place.query_key, turn, assessor, lease)
+                claim_query(cursor, state, place.query_key, turn, assessor, lease)
             return turn
-    if said == "taken back":
+    if kind == "taken back":
         raise InputError(
             "no-own-judgment",
             f"{assessor} has not judged this passage.",
@@ -126,15 +126,15 @@ def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str,
             "Judge another passage instead.",
         )
     turn = open_in[0]
-    held = state.holder(place.query_key, turn)
-    if held is None:
-        take(cursor, state, place.query_key, turn, assessor, lease)
-    elif held.assessor == assessor:
-        renew(cursor, held, lease)
+    claim = state.holder(place.query_key, turn)
+    if claim is None:
+        claim_query(cursor, state, place.query_key, turn, assessor, lease)
+    elif claim.assessor == assessor:
+        renew_claim(cursor, claim, lease)
     else:
         raise InputError(
             "query-taken",
-            f"Query {place.query_id} is being judged by {held.assessor}.",
+            f"Query {place.query_id} is being judged by {claim.assessor}.",
             "Judge the query that you have now. This one was released after a long pause.",
         )
     return turn
@@ -169,7 +169,7 @@ def write_verdict(
         put_judgment(cursor, audit.source, place.query_key, place.passage_key, verdict.value)
     act = {"judged": JUDGE, "cannot say": CANNOT_SAY, "skipped": SKIP, "taken back": WITHDRAW}[verdict.said]
     value = {} if verdict.value is None else {"value": verdict.value}
-    log(
+    log_action(
         cursor, assessor, act, query=place.query_id, passage=place.passage_id, **value, note=verdict.note.strip(),
         audit=audit.name,
     )  # fmt: skip
@@ -184,8 +184,8 @@ class Look:
     highest: int
 
 
-def look(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> Look:
-    """Return the grader's label of a drawn passage for an assessor. The look is recorded, and reported in `methods`.
+def reveal_label(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> Look:
+    """Return the grader's label of a drawn passage for an assessor. `describe_methods` reports the look.
 
     Raises:
         InputError: the name is empty, or the passage was not drawn.
@@ -201,7 +201,7 @@ def look(project: Project, audit: Audit, query_id: str, passage_id: str, assesso
             {"batch": state.batch_key, "query": place.query_key, "passage": place.passage_key, "assessor": name},
         ).fetchall()[0][0]
         if looked:
-            log(cursor, name, LOOK, query=query_id, passage=passage_id, audit=audit.name)
+            log_action(cursor, name, LOOK, query=query_id, passage=passage_id, audit=audit.name)
     base = basis(project, audit.policy)
     return Look(label_qrels(project, base).get(query_id, {}).get(passage_id), base.grader.spec.max_rating)
 
@@ -226,7 +226,7 @@ class Assessor:
     looked: int
 
 
-def assessors(project: Project, audit: Audit, number: int | None = None) -> list[Assessor]:
+def list_audit_assessors(project: Project, audit: Audit, number: int | None = None) -> list[Assessor]:
     """Return every assessor with a part in a batch, by name.
 
     Args:
@@ -272,7 +272,7 @@ class Sheet:
     queries: int
 
 
-def sheet(
+def make_sheet(
     project: Project,
     audit: Audit,
     form: SheetForm = "tsv",
@@ -309,26 +309,36 @@ def sheet(
         if name is not None:
             for key in chosen:
                 if state.holder(key, 1) is None:
-                    take(cursor, state, key, 1, name, None)
+                    claim_query(cursor, state, key, 1, name, None)
         places = [place for of_query in chosen.values() for place in of_query]
-        log(cursor, name or audit.author, EXPORT, audit=audit.name, batch=state.number, passages=len(places))
-        text = write_sheet(_lines(project, audit, places), form)
+        log_action(cursor, name or audit.author, EXPORT, audit=audit.name, batch=state.number, passages=len(places))
+        text = write_sheet(_sheet_lines(project, audit, places), form)
         deliver(text)
     return Sheet(text, len(places), len(chosen))
 
 
-def _lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:
-    wanted = {one.query_id for one in places}
+def _sheet_lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:
+    wanted = {entry.query_id for entry in places}
     words = {query.query_id: query.text for query in queries_of(project) if query.query_id in wanted}
-    found = passage_texts(project, [one.passage_id for one in places])
+    passages = passage_texts(project, [entry.passage_id for entry in places])
     version = audit.policy.bank_version or 0
     asked = {
-        query: tuple(one.shown for one in public(project, asked_questions(project, version, query)) if one.active)
+        query: tuple(
+            entry.shown
+            for entry in unsealed_questions(project, asked_questions(project, version, query))
+            if entry.active
+        )
         for query in words
     }
     return [
-        SheetLine(one.query_id, one.passage_id, words[one.query_id], asked[one.query_id], found.get(one.passage_id, ""))
-        for one in places
+        SheetLine(
+            entry.query_id,
+            entry.passage_id,
+            words[entry.query_id],
+            asked[entry.query_id],
+            passages.get(entry.passage_id, ""),
+        )
+        for entry in places
     ]
 
 
@@ -347,7 +357,7 @@ class TakenIn:
     left: int
 
 
-def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
+def import_sheet(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
     """Import a judged sheet. A refused line refuses the whole sheet. A repeated import has no effect.
 
     Args:
@@ -363,32 +373,34 @@ def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> Ta
     report.raise_if_refused(_MEND)
     with project.transaction(act="plan audits") as cursor:
         state = read_state(cursor, audit)
-        by_name = {(one.query_id, one.passage_id): one for one in state.places}
+        by_name = {(place.query_id, place.passage_id): place for place in state.places}
         new = 0
         for line, number in lines:
             who = line.assessor or name
-            fault, turn = _placed(audit, state, by_name, line, who)
+            fault, turn = _check_line(audit, state, by_name, line, who)
             if fault:
                 report.refuse(source.name, number, "not-placed", fault)
                 continue
-            new += _write(cursor, audit, state, by_name, line, turn, who)
+            new += _write_line(cursor, audit, state, by_name, line, turn, who)
         report.raise_if_refused(_MEND)
-        left = sum(not one.settled(1) for one in read_state(cursor, audit).places)
-        log(cursor, name, IMPORT, audit=audit.name, batch=state.number, file=source.file, verdicts=len(lines), new=new)
+        left = sum(not place.settled(1) for place in read_state(cursor, audit).places)
+        log_action(
+            cursor, name, IMPORT, audit=audit.name, batch=state.number, file=source.file, verdicts=len(lines), new=new
+        )
     return TakenIn(len(lines), new, left)
 
 
 _MEND = "Nothing was imported. Correct the file and import it again."
 
 
-def _placed(
+def _check_line(
     audit: Audit, state: State, by_name: dict[tuple[str, str], Place], line: SheetLine, assessor: str
 ) -> tuple[str, int]:
     """Return the fault of a line (empty for a valid line), and the turn that it belongs to."""
     place = by_name.get((line.query_id, line.passage_id))
     if place is None:
         return f"passage {line.passage_id} of query {line.query_id} is not in batch {state.number}", 0
-    if line.judgment is not None and line.judgment not in scale(audit):
+    if line.judgment is not None and line.judgment not in judgment_scale(audit):
         return f"judgment {line.judgment} is out of range (0–{audit.highest})", 0
     own = [turn for turn in (1, 2) if place.settled(turn) and place.by[turn - 1] == assessor]
     turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
@@ -400,7 +412,7 @@ def _placed(
     return "", turns[0]
 
 
-def _write(
+def _write_line(
     cursor: Cursor,
     audit: Audit,
     state: State,
@@ -410,23 +422,23 @@ def _write(
     assessor: str,
 ) -> bool:
     place = by_name[line.query_id, line.passage_id]
-    said: Said = "cannot say" if line.cannot_say else "judged"
-    verdict = Verdict(line.query_id, line.passage_id, said, line.judgment, line.note)
+    kind: Said = "cannot say" if line.cannot_say else "judged"
+    verdict = Verdict(line.query_id, line.passage_id, kind, line.judgment, line.note)
     is_new = write_verdict(cursor, audit, state, place, turn, verdict, assessor, elsewhere=True)
     # Later lines of the same file must see this one.
     if turn == 1:
         now = replace(
-            place, said=(said, place.said[1]), by=(assessor, place.by[1]), values=(line.judgment, place.values[1])
+            place, said=(kind, place.said[1]), by=(assessor, place.by[1]), values=(line.judgment, place.values[1])
         )
     else:
         now = replace(
-            place, said=(place.said[0], said), by=(place.by[0], assessor), values=(place.values[0], line.judgment)
+            place, said=(place.said[0], kind), by=(place.by[0], assessor), values=(place.values[0], line.judgment)
         )
     by_name[line.query_id, line.passage_id] = now
     return is_new
 
 
-def sentence(done: TakenIn) -> str:
+def import_sentence(done: TakenIn) -> str:
     """Return the outcome of an import as a sentence."""
     return (
         f"Imported {how_many(done.verdicts, 'judgments')} ({done.new:,} new)."

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..records import Keeper, add_queries
-from ..store import Cursor, Project, stage
+from ..store import Cursor, Project, stage_columns
 from ..types import SEPARATOR, GraderSpec, Query, Question
-from ._questions import questions as bank_questions
+from ._questions import list_questions as bank_questions
 
 
-def asks(place: str, question: str) -> str:
+def asks_condition(place: str, question: str) -> str:
     """Return the SQL condition that a row of places() asks a question.
 
     A question without a subtopic is asked for every section, because TREC CAR's manual questions have no subtopic. The
@@ -46,7 +46,7 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper
     )
     made = add_queries(cursor, queries, replace, keeper)
     given = [query.query_id for query in queries if query.text not in ("", query.query_id)]
-    stage(cursor, "given_queries", {"query_id": given}, {"query_id": "VARCHAR"})
+    stage_columns(cursor, "given_queries", {"query_id": given}, {"query_id": "VARCHAR"})
     following = (
         f"({named}) n SEMI JOIN named_topics USING (topic_key) WHERE queries.query_key = n.topic_key"
         " AND queries.text <> n.text AND query_id NOT IN (SELECT query_id FROM given_queries)"
@@ -72,7 +72,7 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
     """
     if not topic_ids:
         return 0
-    stage(cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"})
+    stage_columns(cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"})
     made = cursor.execute(
         "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL, NULL FROM ("
         f" SELECT n.query_id, any_value({_NAME}) AS text, min(n.rowid) AS first"
@@ -114,11 +114,11 @@ Place = tuple[str, str | None]
 """Query id and subtopic id under which the bank keeps a question."""
 
 
-def asking(project: Project, places: Iterable[Place]) -> list[str]:
+def asking_queries(project: Project, places: Iterable[Place]) -> list[str]:
     """Return the ids of the queries that ask the questions of some places: the queries, then their topics.
 
-    `asking` and `asked_questions` handle single queries and unsaved questions. The results agree with the SQL of
-    `bank.bank_for` for the whole bank.
+    `asking_queries` and `asked_questions` handle single queries and unsaved questions. The results agree with the SQL
+    of `bank.bank_for` for the whole bank.
     """
     places = list(dict.fromkeys(places))
     topics = _topics_of(project, places)
@@ -145,20 +145,20 @@ def asked_questions(
     """
     instead = instead or {}
 
-    def own(query: str) -> Sequence[Question]:
+    def own_questions(query: str) -> Sequence[Question]:
         return instead[query] if query in instead else bank_questions(project, version, query)
 
-    found = list(own(query_id))
-    if _is_exam(project, query_id, found):
+    asked = list(own_questions(query_id))
+    if _is_exam(project, query_id, asked):
         return []
     ends = [at for at, letter in enumerate(query_id) if letter == "/"]
     known = _queries_among(project, [query_id[:at] for at in ends])
     # An id can have several meanings: a/b/c may be subtopic c of a/b, or subtopic b/c of a.
     for query, subtopic in ((query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known):
-        questions = own(query)
-        if subtopic in _topics_of(project, _places(questions)).get(query, ()):
-            found += [question for question in questions if question.subtopic_id in (None, subtopic)]
-    return found
+        questions = own_questions(query)
+        if subtopic in _topics_of(project, _question_places(questions)).get(query, ()):
+            asked += [question for question in questions if question.subtopic_id in (None, subtopic)]
+    return asked
 
 
 def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
@@ -180,17 +180,17 @@ def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
 def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[str, list[Question]]:
     """Group questions by the id of every query that asks them. A query's own questions precede its parent's."""
     questions = list(questions)
-    topics = _topics_of(project, _places(questions))
+    topics = _topics_of(project, _question_places(questions))
     asked = [
         (f"{question.query_id}/{topic}", question)
         for question in questions
         for topic in topics.get(question.query_id, ())
         if question.subtopic_id in (None, topic)
     ]
-    return grouped([*((question.query_id, question) for question in questions), *asked])
+    return group_pairs([*((question.query_id, question) for question in questions), *asked])
 
 
-def _places(questions: Iterable[Question]) -> list[Place]:
+def _question_places(questions: Iterable[Question]) -> list[Place]:
     return [(question.query_id, question.subtopic_id) for question in questions]
 
 
@@ -208,12 +208,12 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
     named = [(query, subtopic) for query, subtopic in places if subtopic is not None]
     known = _queries_among(project, [f"{query}/{subtopic}" for query, subtopic in named])
     named = [(query, subtopic) for query, subtopic in named if f"{query}/{subtopic}" in known]
-    return grouped(dict.fromkeys([*saved, *named]))
+    return group_pairs(dict.fromkeys([*saved, *named]))
 
 
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
     """Return whether runs answer a query topic by topic, or would do so with some further questions."""
-    places = [(query_id, None), *_places(q for q in questions if q.query_id == query_id)]
+    places = [(query_id, None), *_question_places(q for q in questions if q.query_id == query_id)]
     # Most queries have no topics, and searching the runs is slow if they rank many passages.
     if query_id not in _topics_of(project, places):
         return False
@@ -264,7 +264,7 @@ def asked_pool(spec: GraderSpec) -> str:
 
 _PLACED = (
     f"(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o USING (question_key)"
-    f" JOIN places() t ON t.query_key = o.query_key AND {asks('t', 'r')}"
+    f" JOIN places() t ON t.query_key = o.query_key AND {asks_condition('t', 'r')}"
     f" ANTI JOIN {EXAMS} x ON x.query_key = asking_key)"
 )
 """SQL for the revisions of the bank: one row per question and per query or topic that asks it."""

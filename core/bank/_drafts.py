@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 from ..errors import InputError
 from ..records import refuse_hidden
-from ..store import Cursor, Project, log
+from ..store import Cursor, Project, log_action
 from ..text import clean_text, how_many
 from ..types import Question
 from ._item_facts import take_accepted
-from ._questions import history, latest_version, questions as bank_questions
+from ._questions import latest_version, list_questions as bank_questions, question_history
 from ._saving import check_ids, check_weight, clean_questions, is_wordless, save_questions
 
 SHOWN_QUERY = 60
@@ -57,10 +57,10 @@ def summary_of_changes(project: Project, changes: Sequence[tuple[Question | None
     counted = Counter(kinds_of_change(before, after)[0] for before, after in changes)
     said = ", ".join(f"{counted[name]} {name}" for name in (*DONE, OTHERWISE, ADDED) if counted[name])
     queries = list(dict.fromkeys(after.query_id for _, after in changes))
-    return f"{said} in {_where(project, queries)}" if said else ""
+    return f"{said} in {_describe_queries(project, queries)}" if said else ""
 
 
-def _where(project: Project, queries: list[str]) -> str:
+def _describe_queries(project: Project, queries: list[str]) -> str:
     if len(queries) > 1:
         return f"{len(queries)} queries"
     text = str(project.value("SELECT text FROM queries WHERE query_id = ?", queries))
@@ -141,26 +141,26 @@ def begin_question(project: Project, author: str, query_id: str, name: str) -> N
     if not _NAME.fullmatch(name):
         raise InputError("invalid-name", f"Invalid id {name!r} for a new question.", "Add the question again.")
     begun = replace(new_question(query_id), question_id=f"{query_id}/{name}")
-    if begun.question_id not in drafts(project, author) and not history(project, begun.question_id):
+    if begun.question_id not in list_drafts(project, author) and not question_history(project, begun.question_id):
         put_draft(project, author, begun)
 
 
-def drafts(project: Project, author: str) -> dict[str, Draft]:
+def list_drafts(project: Project, author: str) -> dict[str, Draft]:
     """Return the drafts of a person by question id, in the order of their creation."""
     return {
-        question_id: Draft(_read(content), base)
+        question_id: Draft(_read_question(content), base)
         for question_id, content, base in project.rows(
             "SELECT question_id, content, base_version FROM drafts WHERE author = ? ORDER BY rowid", [author]
         )
     }
 
 
-def authors(project: Project) -> list[str]:
+def draft_authors(project: Project) -> list[str]:
     """Return the names of all people who have drafts."""
     return [author for (author,) in project.rows("SELECT DISTINCT author FROM drafts ORDER BY author")]
 
 
-def others(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
+def count_others_drafts(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
     """Return the number of drafts by author, for everyone except one person.
 
     Args:
@@ -176,20 +176,20 @@ def others(project: Project, author: str, query_id: str | None = None) -> dict[s
     )
 
 
-def mark(project: Project, author: str) -> Mark:
+def draft_mark(project: Project, author: str) -> Mark:
     """Return the current mark of a person's drafts. A window compares marks to detect changes in other windows."""
-    made, undone = steps(project, author)
+    made, undone = count_steps(project, author)
     count, latest = project.rows("SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author])[0]
     return made, undone, count, latest
 
 
-def _read(content: str) -> Question:
+def _read_question(content: str) -> Question:
     values: dict[str, Any] = json.loads(content)
     values["choices"] = tuple(values["choices"])
     return Question(**values)
 
 
-def _written(draft: Draft | None) -> str | None:
+def _write_draft(draft: Draft | None) -> str | None:
     return None if draft is None else json.dumps(asdict(draft), ensure_ascii=False)
 
 
@@ -220,25 +220,25 @@ def change_draft(
         CrossedEdit: the draft has another value than `over`; nothing is stored.
         InputError: the weight is not a number or is too large.
     """
-    key, value, over = question.question_id, _clean(value), _clean(over)
+    key, value, over = question.question_id, _clean_value(value), _clean_value(over)
     with project.transaction("edit questions", [question.query_id], author) as cursor:
-        draft = drafts(project, author).get(key)
+        draft = list_drafts(project, author).get(key)
         # Other people may move the question meanwhile, so the draft has no position until this person moves it.
         now = replace(question, position=None) if draft is None else draft.question
         if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
             raise CrossedEdit(getattr(now, field), value)
         changed = replace(now, **{field: value})  # type: ignore[arg-type]
-        _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question), join)
+        _write_step(cursor, project, author, {key: changed}, [key], _version_seen(project, question), join)
 
 
-def _clean(value: object) -> object:
+def _clean_value(value: object) -> object:
     """Clean a value in the same way as stored fields, so that the two can be compared."""
     if isinstance(value, tuple):
-        return tuple(map(_clean, value))
+        return tuple(map(_clean_value, value))
     return clean_text(value) if isinstance(value, str) else value
 
 
-def seen(project: Project, question: Question, field: str, value: object) -> Question:
+def seen_version(project: Project, question: Question, field: str, value: object) -> Question:
     """Return the version of a question that a person saw, given the value that they saw in a field.
 
     Args:
@@ -246,13 +246,13 @@ def seen(project: Project, question: Question, field: str, value: object) -> Que
     """
     if getattr(question, field) == value:
         return question
-    saved = (revision.question for revision in history(project, question.question_id))
+    saved = (revision.question for revision in question_history(project, question.question_id))
     return next((old for old in saved if getattr(old, field) == value), question)
 
 
 def _version_seen(project: Project, question: Question) -> int | None:
     """Return the bank version in which a seen question was saved; None if it is the latest or was never saved."""
-    revisions = history(project, question.question_id)
+    revisions = question_history(project, question.question_id)
     seen = next((revision for revision in revisions if revision.question == question), None)
     return None if seen is None or seen is revisions[0] else seen.version
 
@@ -265,17 +265,17 @@ def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> 
     """
     after = {question.question_id: question for question in questions}
     with project.transaction("edit questions", {one.query_id for one in questions}, author) as cursor:
-        _step(cursor, project, author, after, list(after))
+        _write_step(cursor, project, author, after, list(after))
 
 
 def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
     """Discard a person's drafts of the given questions, or all of them, as one step that can be undone."""
-    ids = list(drafts(project, author)) if question_ids is None else list(question_ids)
+    ids = list(list_drafts(project, author)) if question_ids is None else list(question_ids)
     with project.transaction("edit questions", author=author) as cursor:
-        _step(cursor, project, author, {}, ids)
+        _write_step(cursor, project, author, {}, ids)
 
 
-def _step(
+def _write_step(
     cursor: Cursor,
     project: Project,
     author: str,
@@ -295,7 +295,7 @@ def _step(
         # The screen computes the impact of drafts immediately, so a bad weight must not be stored.
         check_weight(question)
     check_ids(cursor, list(after.values()))
-    known = drafts(project, author)
+    known = list_drafts(project, author)
     clean = dict(zip(after, clean_questions(cursor, list(after.values())), strict=True))
     begun = latest_version(project) if seen is None else seen
     changed = {}
@@ -303,26 +303,26 @@ def _step(
         old, new = known.get(key), None
         if key in after and not _is_saved(project, clean[key]):
             new = Draft(clean[key], begun if old is None else old.base_version)
-        if _written(old) != _written(new):
-            changed[key] = (_written(old), _written(new))
+        if _write_draft(old) != _write_draft(new):
+            changed[key] = (_write_draft(old), _write_draft(new))
     if not changed:
         return
-    if steps(project, author)[1]:
+    if count_steps(project, author)[1]:
         cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
     last = cursor.execute(
         "SELECT step, question_id, before, after FROM draft_steps WHERE author = $author"
         " AND step = (SELECT max(step) FROM draft_steps WHERE author = $author)",
         {"author": author},
     ).fetchall()
-    if join and _joined(cursor, author, last, changed):
+    if join and _join_last_step(cursor, author, last, changed):
         return
     step = last[0][0] + 1 if last else 1
     for key, (was, becomes) in changed.items():
         cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
-        _put(cursor, author, key, becomes)
+        _store_draft(cursor, author, key, becomes)
 
 
-def _joined(
+def _join_last_step(
     cursor: Cursor,
     author: str,
     last: Sequence[tuple[int, str, str | None, str | None]],
@@ -341,7 +341,7 @@ def _joined(
         cursor.execute("DELETE FROM draft_steps WHERE author = ? AND step = ?", [author, step])
     else:
         cursor.execute("UPDATE draft_steps SET after = ? WHERE author = ? AND step = ?", [becomes, author, step])
-    _put(cursor, author, key, becomes)
+    _store_draft(cursor, author, key, becomes)
     return True
 
 
@@ -352,7 +352,7 @@ def _is_saved(project: Project, question: Question) -> bool:
     return same is not None and same == question and question.position in (None, same.position)
 
 
-def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> None:
+def _store_draft(cursor: Cursor, author: str, question_id: str, written: str | None) -> None:
     if written is None:
         cursor.execute("DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question_id])
         return
@@ -369,17 +369,17 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
         raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
 
 
-def undo(project: Project, author: str) -> bool:
+def undo_step(project: Project, author: str) -> bool:
     """Undo the last step; return False if there was no step."""
-    return _move(project, author, "undo")
+    return _move_step(project, author, "undo")
 
 
-def redo(project: Project, author: str) -> bool:
+def redo_step(project: Project, author: str) -> bool:
     """Redo the step that was undone last; return False if there was no such step."""
-    return _move(project, author, "redo")
+    return _move_step(project, author, "redo")
 
 
-def steps(project: Project, author: str) -> tuple[int, int]:
+def count_steps(project: Project, author: str) -> tuple[int, int]:
     """Return the numbers of steps that can be undone and redone."""
     rows = dict(
         project.rows("SELECT undone, count(DISTINCT step) FROM draft_steps WHERE author = ? GROUP BY 1", [author])
@@ -387,7 +387,7 @@ def steps(project: Project, author: str) -> tuple[int, int]:
     return rows.get(False, 0), rows.get(True, 0)
 
 
-def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
+def _move_step(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
     wanted = "max(step)" if way == "undo" else "min(step)"
     content = "before" if way == "undo" else "after"
     with project.transaction("edit questions", author=author) as cursor:
@@ -399,48 +399,48 @@ def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
         for question_id, stored in cursor.execute(
             f"SELECT question_id, {content} FROM draft_steps WHERE author = ? AND step = ?", [author, step]
         ).fetchall():
-            _put(cursor, author, question_id, stored)
+            _store_draft(cursor, author, question_id, stored)
         cursor.execute("UPDATE draft_steps SET undone = ? WHERE author = ? AND step = ?", [way == "undo", author, step])
     return True
 
 
 def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]:
     """Return the questions of a query with the person's drafts applied; new ones are last."""
-    mine = {key: draft.question for key, draft in drafts(project, author).items()}
+    drafted = {key: draft.question for key, draft in list_drafts(project, author).items()}
     saved = bank_questions(project, query_id=query_id)
     place = {question.question_id: question.position for question in saved}
-    now = [mine.pop(question.question_id, question) for question in saved]
-    now += [question for question in mine.values() if question.query_id == query_id]
+    now = [drafted.pop(question.question_id, question) for question in saved]
+    now += [question for question in drafted.values() if question.query_id == query_id]
 
-    def order(question: Question) -> float:
+    def sort_key(question: Question) -> float:
         own = question.position if question.position is not None else place.get(question.question_id)
         return float("inf") if own is None else own
 
-    return sorted(now, key=order)
+    return sorted(now, key=sort_key)
 
 
 def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
     """Return, for every query with drafts, all questions with the drafts applied, except empty new questions."""
-    queries = dict.fromkeys(draft.question.query_id for draft in drafts(project, author).values())
+    queries = dict.fromkeys(draft.question.query_id for draft in list_drafts(project, author).values())
     return {query: [q for q in drafted_bank(project, author, query) if not is_wordless(q)] for query in queries}
 
 
-def conflicts(project: Project, author: str) -> list[Conflict]:
+def list_conflicts(project: Project, author: str) -> list[Conflict]:
     """Return drafts of questions that another person saved differently since the draft began."""
-    mine = drafts(project, author)
-    found = []
+    mine = list_drafts(project, author)
+    differing = []
     for question_id, draft in mine.items():
-        revisions = history(project, question_id)
+        revisions = question_history(project, question_id)
         newer = [revision for revision in revisions if revision.version > draft.base_version]
         older = [revision for revision in revisions if revision.version <= draft.base_version]
         if newer and newer[0].question != draft.question and (not older or newer[0].question != older[0].question):
             base = older[0].question if older else None
             theirs = newer[0]
-            found.append(Conflict(base, theirs.question, draft.question, theirs.author, theirs.note))
-    return found
+            differing.append(Conflict(base, theirs.question, draft.question, theirs.author, theirs.note))
+    return differing
 
 
-def settle(project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]) -> None:
+def settle_conflict(project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]) -> None:
     """Settle a conflict: base the draft on the saved question, or discard the draft."""
     if keep == "theirs":
         take_back(project, author, [question_id])
@@ -455,10 +455,10 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
 
 def note_written(project: Project, author: str) -> str:
     """Return the automatic note for a save: a summary of the person's changes."""
-    mine = [draft.question for draft in drafts(project, author).values()]
-    queries = dict.fromkeys(question.query_id for question in mine)
+    drafted = [draft.question for draft in list_drafts(project, author).values()]
+    queries = dict.fromkeys(question.query_id for question in drafted)
     saved = {same.question_id: same for query in queries for same in bank_questions(project, query_id=query)}
-    return summary_of_changes(project, [(saved.get(question.question_id), question) for question in mine])
+    return summary_of_changes(project, [(saved.get(question.question_id), question) for question in drafted])
 
 
 def save_drafts(project: Project, author: str, note: str = "") -> int | None:
@@ -478,28 +478,28 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
     """
     with project.transaction(
         act="save the bank",
-        queries=lambda: {one.question.query_id for one in drafts(project, author).values()},
+        queries=lambda: {one.question.query_id for one in list_drafts(project, author).values()},
         author=author,
     ) as cursor:
-        if open_conflicts := conflicts(project, author):
+        if open_conflicts := list_conflicts(project, author):
             raise InputError(
                 "open-conflicts",
                 f"Another person has changed {len(open_conflicts):,} of the questions that you changed.",
                 "Choose a version of each question first (exam bank resolve).",
             )
-        mine = [draft.question for draft in drafts(project, author).values()]
+        drafted = [draft.question for draft in list_drafts(project, author).values()]
         known = {question.question_id for question in bank_questions(project)}
-        if empty := [q for q in mine if q.question_id not in known and not (q.text or "").strip()]:
+        if empty := [q for q in drafted if q.question_id not in known and not (q.text or "").strip()]:
             raise InputError(
                 "new-question-without-words",
                 f"{how_many(len(empty), 'new questions')} without text (query {empty[0].query_id}).",
                 "Write the text, or undo adding the question.",
             )
         note = note.strip() or note_written(project, author)
-        version = save_questions(cursor, mine, note, author)
+        version = save_questions(cursor, drafted, note, author)
         take_accepted(cursor)
         cursor.execute("DELETE FROM drafts WHERE author = ?", [author])
         cursor.execute("DELETE FROM draft_steps WHERE author = ?", [author])
         if version is not None:
-            log(cursor, author, "save bank", version=version, note=note)
+            log_action(cursor, author, "save bank", version=version, note=note)
     return version

@@ -16,8 +16,8 @@ from ._saved_graders import (
     SPEC_COLUMNS,
     fingerprints_of,
     grade_command,
+    list_prompts,
     named_graders,
-    prompts,
     settings_again,
     stored_spec,
 )
@@ -94,7 +94,7 @@ def stored_graders(project: Project) -> list[StoredGrader]:
 
 
 @as_act("see boards")
-def graders(project: Project) -> list[StoredGrader]:
+def label_graders(project: Project) -> list[StoredGrader]:
     """Return the graders that give labels and leaderboards, with their counts, the default grader first."""
     return [grader for grader in stored_graders(project) if not grader.spec.rates_citations]
 
@@ -130,7 +130,7 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     Raises:
         InputError: nothing is graded, the grader is unknown or has no grades, or several graders match.
     """
-    known = graders(project) if name is None else stored_graders(project)
+    known = label_graders(project) if name is None else stored_graders(project)
     if not known:
         raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
     if name is None:
@@ -172,9 +172,9 @@ class Succession:
 
 @as_act("see boards")
 @cached()
-def succession(project: Project) -> Succession | None:
+def grader_succession(project: Project) -> Succession | None:
     """Return the change to the present default grader. None if it graded first, or if no job is recorded."""
-    known = graders(project)
+    known = label_graders(project)
     former = next((one for one in known if one.grades and one.key < known[0].key), None)
     if former is None:
         return None
@@ -219,12 +219,12 @@ class ListedGrader:
 
 def list_of_graders(project: Project) -> list[ListedGrader]:
     """Return the graders with results, the default grader first; then saved graders without results."""
-    library = prompts(project)
+    library = list_prompts(project)
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []
     stored = stored_graders(project)
-    known = {mark: one.spec.fingerprint for one in stored for mark in one.spec.fingerprints}
-    known |= {one.spec.fingerprint: one.spec.fingerprint for one in stored}
+    known = {mark: grader.spec.fingerprint for grader in stored for mark in grader.spec.fingerprints}
+    known |= {grader.spec.fingerprint: grader.spec.fingerprint for grader in stored}
     for named in named_graders(project):
         how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
         try:
@@ -238,22 +238,22 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
             called.setdefault(known[spec.fingerprint], []).append(named.name)
         else:
             waiting.append(ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how))
-    found = []
-    for place, one in enumerate(stored):
-        again = settings_again(project, one.spec)
-        found.append(
+    listed = []
+    for place, grader in enumerate(stored):
+        again = settings_again(project, grader.spec)
+        listed.append(
             ListedGrader(
-                one.spec.name,
-                one.spec.fingerprint,
-                one.spec.method,
-                one.spec.model,
-                one.grades,
-                one.failures,
+                grader.spec.name,
+                grader.spec.fingerprint,
+                grader.spec.method,
+                grader.spec.model,
+                grader.grades,
+                grader.failures,
                 can_grade=again is not None,
-                shown=place == 0 and not one.spec.rates_citations,
-                also=tuple(name for name in called.get(one.spec.fingerprint, ()) if name != one.spec.name),
+                shown=place == 0 and not grader.spec.rates_citations,
+                also=tuple(name for name in called.get(grader.spec.fingerprint, ()) if name != grader.spec.name),
                 kind=again.kind if again else None,
                 parameters=again.parameters if again else None,
             )
         )
-    return found + waiting
+    return listed + waiting

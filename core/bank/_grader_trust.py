@@ -8,7 +8,7 @@ from datetime import datetime
 
 from ..errors import GradingError
 from ..graders import CHANGES
-from ..injection_signs import ANY, repeatable
+from ..injection_signs import ANY, repeatable_form
 from ..store import Project, as_act
 from ..types import ANSWERED, GraderSpec
 from ._asked_questions import bank_for
@@ -64,12 +64,12 @@ class Drift:
 
 
 @as_act("see boards")
-def drift(project: Project, spec: GraderSpec) -> Drift | None:
+def grader_drift(project: Project, spec: GraderSpec) -> Drift | None:
     """Return the drift watch of a grader; None if it is not watched."""
-    return project.cached(("drift", spec.fingerprint), lambda: _drift(project, spec))
+    return project.cached(("drift", spec.fingerprint), lambda: _find_drift(project, spec))
 
 
-def _drift(project: Project, spec: GraderSpec) -> Drift | None:
+def _find_drift(project: Project, spec: GraderSpec) -> Drift | None:
     # `exam status` reads this module and needs no numpy.
     from ..measures import DRIFT_ALARM, drift_evidence, noise_bound
 
@@ -105,12 +105,12 @@ def refuse_drifted(project: Project, spec: GraderSpec) -> Drift | None:
     Raises:
         GradingError: its model changed, so that its next grades would not be comparable.
     """
-    found = drift(project, spec)
-    if found is not None and found.alarm is not None:
+    watch = grader_drift(project, spec)
+    if watch is not None and watch.alarm is not None:
         raise GradingError(
-            "grader-drifted", found.says, "Grade with its next edition, which has grades of its own: exam graders list"
+            "grader-drifted", watch.says, "Grade with its next edition, which has grades of its own: exam graders list"
         )
-    return found
+    return watch
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class FlipRate:
 @as_act("see boards")
 def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
     """Return the flip rates of the latest probe, in the order of `CHANGES`; empty without a probe."""
-    from ..measures import wilson
+    from ..measures import wilson_interval
 
     key, least = project.read(lambda cursor: grader_key(cursor, spec)), spec.min_rating(ANSWERED)
     counted = {
@@ -153,13 +153,13 @@ def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
             {"key": key},
         )
     }
-    found = []
+    rates = []
     for name, change in CHANGES.items():
         if name in counted:
             at, pairs, differs, answered, failed = counted[name]
             flips = differs if change.keeps else answered
-            found.append(FlipRate(name, at, pairs, flips, failed, *(wilson(flips, pairs) or (0.0, 1.0))))
-    return found
+            rates.append(FlipRate(name, at, pairs, flips, failed, *(wilson_interval(flips, pairs) or (0.0, 1.0))))
+    return rates
 
 
 def robustness_note(rates: list[FlipRate]) -> str:
@@ -167,21 +167,25 @@ def robustness_note(rates: list[FlipRate]) -> str:
     if not rates:
         return ""
     worst = [
-        max((one for one in rates if CHANGES[one.change].keeps is keeps), key=lambda one: one.share or 0, default=None)
+        max(
+            (rate for rate in rates if CHANGES[rate.change].keeps is keeps),
+            key=lambda rate: rate.share or 0,
+            default=None,
+        )
         for keeps in (False, True)
     ]
-    said = [
-        f"{one.change} {one.share:.0%} [{one.low:.0%}, {one.high:.0%}]"
-        for one in worst
-        if one is not None and one.share is not None
+    phrases = [
+        f"{rate.change} {rate.share:.0%} [{rate.low:.0%}, {rate.high:.0%}]"
+        for rate in worst
+        if rate is not None and rate.share is not None
     ]
-    return f"Robustness probe of {rates[0].at:%Y-%m-%d}, highest flip rates: {', '.join(said)}."
+    return f"Robustness probe of {rates[0].at:%Y-%m-%d}, highest flip rates: {', '.join(phrases)}."
 
 
 @as_act("see boards")
 def trust_notes(project: Project, spec: GraderSpec) -> list[str]:
     """Return the notes for a leaderboard of a grader: a changed model behind it, and its robustness."""
-    watched = drift(project, spec)
+    watched = grader_drift(project, spec)
     drifted = watched.says if watched is not None and watched.alarm is not None else ""
     return [note for note in (drifted, robustness_note(flip_rates(project, spec))) if note]
 
@@ -249,12 +253,12 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
         if seen.of != (version, pool, upto):
             _seek_repeats(project, version, seen.repeats)
             repeating = (places for _, places in seen.repeats.values())
-            seen.places = _speaking(project, seen.texts).union(*repeating)
+            seen.places = _speaking_places(project, seen.texts).union(*repeating)
             seen.of = version, pool, upto
         return seen.places
 
 
-def _speaking(project: Project, texts: frozenset[int]) -> frozenset[Place]:
+def _speaking_places(project: Project, texts: frozenset[int]) -> frozenset[Place]:
     if not texts:
         return frozenset()
     return frozenset(
@@ -275,13 +279,13 @@ def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, 
         " WHERE text IS NOT NULL",
         {"version": version},
     ):
-        if said := repeatable(text):
+        if said := repeatable_form(text):
             asked.setdefault(query, set()).add((said, "?" in text))
     changed = {query: said for query, said in asked.items() if query not in known or known[query][0] != said}
     rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
     parameters = {name: [row[i] for row in rows] for i, name in enumerate(("queries", "said", "asks"))}
-    found: dict[int, set[Place]] = {query: set() for query in changed}
+    places: dict[int, set[Place]] = {query: set() for query in changed}
     for place in project.rows(_REPEATING, parameters) if rows else ():
-        found[place[0]].add(place)
+        places[place[0]].add(place)
     for query, sayings in changed.items():
-        known[query] = frozenset(sayings), frozenset(found[query])
+        known[query] = frozenset(sayings), frozenset(places[query])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import InputError, check_known
-from ..store import Cursor, Project, log, stage_rows
+from ..store import Cursor, Project, log_action, stage_rows
 from ..text import clean_text
 
 Scheme = Literal["bloom", "question type"]
@@ -124,7 +124,7 @@ def set_item(
             old = known.get(key, ItemFacts())
             was = {"topic": old.topic, "source": old.source_passage_id}
             what = [name for name, value in given.items() if value is not None]
-            log(
+            log_action(
                 cursor, author, "set item", question=key, what=what,
                 to=", ".join(" ".join(str(given[name]).split()) or "nothing" for name in what),
                 before={name: was[name] for name in what},
@@ -184,7 +184,7 @@ def set_categories(
                     [scheme, [clean_text(name) for name in named], author, key],
                 )
             to = "the computed ones" if named is None else ", ".join(named)
-            log(cursor, author, "set item", question=key, what=[f"the categories by {scheme}"], to=to)
+            log_action(cursor, author, "set item", question=key, what=[f"the categories by {scheme}"], to=to)
 
 
 def _check_known(cursor: Cursor, question_ids: Sequence[str]) -> None:

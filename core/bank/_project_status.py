@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..records import visible
+from ..records import visible_rows
 from ..store import Project, as_act
 from ..text import how_many
 from ..types import GraderSpec
@@ -40,10 +40,10 @@ _COUNTS = {
 
 
 @as_act("see boards")
-def counts(project: Project) -> dict[str, int]:
+def project_counts(project: Project) -> dict[str, int]:
     """Return the counts of a project by name, such as queries. Queries include exams, and questions include items."""
     names = list(_COUNTS)
-    judgments = visible(project, "judgments")
+    judgments = visible_rows(project, "judgments")
     columns = ", ".join(f"({sql.format(judgments=judgments)})" for sql in _COUNTS.values())
     row = project.rows(f"SELECT {columns}", {"version": latest_version(project)})[0]
     return dict(zip(names, row, strict=True))
@@ -89,7 +89,7 @@ def judged_queries(project: Project) -> JudgedQueries:
     """Return the coverage of the queries with judgments from any source."""
     row = project.rows(
         "SELECT count(*), count(*) FILTER (n IS NULL), avg(coalesce(n, 0))"
-        f" FROM (SELECT DISTINCT query_key FROM {visible(project, 'judgments')}"
+        f" FROM (SELECT DISTINCT query_key FROM {visible_rows(project, 'judgments')}"
         ") LEFT JOIN (SELECT query_key, count(*) AS n"
         f" FROM {bank_for(_ANY_GRADER)} GROUP BY query_key) USING (query_key)",
         {"version": latest_version(project)},
@@ -105,66 +105,66 @@ class NextStep:
     screen: str
 
 
-def lacks_passages(found: dict[str, int]) -> bool:
+def lacks_passages(counts: dict[str, int]) -> bool:
     """Return whether an import must come first: nothing can be graded or answered yet.
 
     Args:
-        found: result of `counts`.
+        counts: result of `project_counts`.
     """
-    return not found["pooled passages"] and not found["items"] and not found["students"]
+    return not counts["pooled passages"] and not counts["items"] and not counts["students"]
 
 
 def next_step(
-    found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0, asked: str = "question"
+    counts: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0, asked: str = "question"
 ) -> NextStep:
     """Return the most useful next step.
 
     Args:
-        found: result of `counts`.
+        counts: result of `project_counts`.
         ungraded: number of pairs behind the labels that were never graded.
         unsaved: number of the person's unsaved changes to the bank.
         stale: number of overrides whose question was reworded later.
         asked: noun for the input of the grader: "query" for a direct grader.
     """
-    if found["exams"] and found["exams"] == found["queries"]:
-        return _next_of_exam(found, unsaved)
+    if counts["exams"] and counts["exams"] == counts["queries"]:
+        return _next_of_exam(counts, unsaved)
     for open_now, sentence, screen in (
         (
-            not found["queries"],
+            not counts["queries"],
             "Import queries to begin (JSON map, TSV, JSONL or a graded file).",
             "home",
         ),
-        (not found["pooled passages"], "Import runs or judgments to get passages to grade.", "home"),
+        (not counts["pooled passages"], "Import runs or judgments to get passages to grade.", "home"),
         (
-            not found["questions"],
+            not counts["questions"],
             "Write or import questions that a relevant passage answers.",
             "question_bank",
         ),
-        (not found["grades"], "Grade every pooled passage for every question of its query.", "grading"),
+        (not counts["grades"], "Grade every pooled passage for every question of its query.", "grading"),
         (ungraded, f"Grade the ungraded {asked}–passage pairs ({ungraded:,}).", "grading"),
-        (unsaved, _unsaved(unsaved), "question_bank"),
+        (unsaved, _unsaved_hint(unsaved), "question_bank"),
         (
             stale,
             f"Confirm or withdraw {how_many(stale, 'stale overrides')} on reworded questions.",
             "passages",
         ),
-        (not found["runs"], "Import runs to see a leaderboard.", "home"),
+        (not counts["runs"], "Import runs to see a leaderboard.", "home"),
     ):
         if open_now:
             return NextStep(sentence, screen)
     return NextStep("Compare your leaderboard with the official one.", "leaderboard")
 
 
-def _next_of_exam(found: dict[str, int], unsaved: int) -> NextStep:
+def _next_of_exam(counts: dict[str, int], unsaved: int) -> NextStep:
     """Return the next step of a project that has only exams."""
     if unsaved:
-        return NextStep(_unsaved(unsaved), "question_bank")
-    if not found["students"]:
+        return NextStep(_unsaved_hint(unsaved), "question_bank")
+    if not counts["students"]:
         return NextStep("Add examinees. Some of them, such as chance, need no model.", "students")
-    if not found["answers of students"]:
+    if not counts["answers of students"]:
         return NextStep("Run the exam with the examinees.", "students")
     return NextStep("Review the statistics of the items.", "items")
 
 
-def _unsaved(number: int) -> str:
+def _unsaved_hint(number: int) -> str:
     return f"Check the effect of your {how_many(number, 'unsaved changes')}, then save."

@@ -13,8 +13,8 @@ from ..errors import InputError
 from ..records import hidden_questions
 from ..store import Cursor, Project
 from ..types import Question
-from ._drafts import drafts, new_question, put_drafts
-from ._questions import queries_awaiting_own, questions, readable
+from ._drafts import list_drafts, new_question, put_drafts
+from ._questions import list_questions, queries_awaiting_own, readable_questions
 
 Drafted = Literal["question", "nugget", "answer key", "item", "rewording"]
 State = Literal["open", "accepted", "rejected"]
@@ -47,7 +47,7 @@ class Generation:
 
     Args:
         kind: kind of the requested drafts.
-        texts: drafts that were read from the reply, cleaned with `cleaned`; empty for an unusable reply.
+        texts: drafts that were read from the reply, cleaned with `clean_line`; empty for an unusable reply.
         raw: the unchanged reply.
         reason: why the reply is unusable; None for a usable reply.
         question_id: the question of a drafted answer key or rewording.
@@ -134,18 +134,18 @@ def add_generations(cursor: Cursor, generations: Sequence[Generation], author: s
     Raises:
         InputError: an unknown query or passage.
     """
-    return [key for generation in generations for key in _add(cursor, generation, author)]
+    return [key for generation in generations for key in _add_generation(cursor, generation, author)]
 
 
-def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:
-    query = _key(cursor, "query", one.query_id)
-    passage = None if one.passage_id is None else _key(cursor, "passage", one.passage_id)
-    raw = one.raw.encode(errors="replace").decode()
+def _add_generation(cursor: Cursor, drafted: Generation, author: str) -> list[int]:
+    query = _find_key(cursor, "query", drafted.query_id)
+    passage = None if drafted.passage_id is None else _find_key(cursor, "passage", drafted.passage_id)
+    raw = drafted.raw.encode(errors="replace").decode()
     ((generation,),) = cursor.execute(
         "INSERT INTO generations VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
         " RETURNING generation_key",
-        [one.kind, query, one.subtopic_id, one.question_id, passage]
-        + [one.model, one.prompt, one.prompt_hash, raw, one.reason, author],
+        [drafted.kind, query, drafted.subtopic_id, drafted.question_id, passage]
+        + [drafted.model, drafted.prompt, drafted.prompt_hash, raw, drafted.reason, author],
     ).fetchall()
     keys = [
         cursor.execute(
@@ -153,10 +153,10 @@ def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:
             " RETURNING proposal_key",
             [generation, text],
         ).fetchall()[0][0]
-        for text in one.texts
+        for text in drafted.texts
     ]
-    if one.item is not None:
-        item = one.item
+    if drafted.item is not None:
+        item = drafted.item
         choices = json.dumps(item.choices, ensure_ascii=False)
         for key in keys:
             cursor.execute(
@@ -166,15 +166,15 @@ def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:
     return keys
 
 
-def _key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
+def _find_key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
     table = {"query": "queries", "passage": "passages"}[what]
-    found = cursor.execute(f"SELECT {what}_key FROM {table} WHERE {what}_id = ?", [name]).fetchall()
-    if not found:
+    rows = cursor.execute(f"SELECT {what}_key FROM {table} WHERE {what}_id = ?", [name]).fetchall()
+    if not rows:
         raise InputError(f"unknown-{what}", f"Unknown {what} '{name}'.", f"Import the {what} first.")
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
-def cleaned(text: str) -> str:
+def clean_line(text: str) -> str:
     """Return a model's text on one line, without control characters and lone surrogates."""
     kept = (c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     return " ".join("".join(kept).split())
@@ -187,7 +187,7 @@ _COLUMNS = (
 )
 
 
-def proposals(
+def list_proposals(
     project: Project,
     query_id: str | None = None,
     states: Sequence[State] = ("open",),
@@ -205,7 +205,7 @@ def proposals(
     given = {name: value for name, value in asked.items() if value is not None}
     hidden = hidden_questions(project)
     found = [
-        _proposal(row)
+        _read_proposal(row)
         for row in project.rows(
             f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
             " JOIN queries q USING (query_key) LEFT JOIN passages USING (passage_key)"
@@ -217,7 +217,7 @@ def proposals(
     return [proposal for proposal in found if proposal.question_id not in hidden]
 
 
-def _proposal(row: tuple[Any, ...]) -> Proposal:
+def _read_proposal(row: tuple[Any, ...]) -> Proposal:
     *values, question_id, choices, answer_key, topic, seed = row
     item = None if choices is None else DraftedItem(question_id, tuple(json.loads(choices)), answer_key, topic, seed)
     return Proposal(*[*values, item])
@@ -241,9 +241,11 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
     Raises:
         InputError: the text is empty, or no open proposal has this key.
     """
-    if not (text := cleaned(text)):
+    if not (text := clean_line(text)):
         raise InputError("empty-proposal", "The proposal has no text.", "Write the text, or reject the proposal.")
-    with project.transaction(act="edit questions", queries=lambda: _queries(project, [key]), author=author) as cursor:
+    with project.transaction(
+        act="edit questions", queries=lambda: _proposal_queries(project, [key]), author=author
+    ) as cursor:
         (proposal,) = _in_state(project, [key], ("open",))
         edited = None if text == proposal.original else text
         cursor.execute(
@@ -253,7 +255,7 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
         )
 
 
-def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]:
+def accept_proposals(project: Project, keys: Sequence[int], author: str) -> list[Question]:
     """Accept proposals into the person's drafts, as one step that can be undone. Saving adds them to the bank.
 
     A question, nugget or item becomes a new question. An answer key or rewording changes its question. The note of each
@@ -266,7 +268,9 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
         InputError: a proposal is not open, the question of an answer key or rewording is missing, or two belong to one
             question.
     """
-    with project.transaction(act="edit questions", queries=lambda: _queries(project, keys), author=author) as cursor:
+    with project.transaction(
+        act="edit questions", queries=lambda: _proposal_queries(project, keys), author=author
+    ) as cursor:
         chosen = _in_state(project, keys, ("open",))
         keyed = [proposal.question_id for proposal in chosen if proposal.kind in OF_QUESTION]
         if len(set(keyed)) < len(keyed):
@@ -278,11 +282,11 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
         # nothing is lost: the proposal is still open and marked as a repeat of the draft.
         put_drafts(project, author, made)
         for proposal, question in zip(chosen, made, strict=True):
-            _decide(cursor, proposal.key, "accepted", author, question.question_id)
+            _decide_proposal(cursor, proposal.key, "accepted", author, question.question_id)
     return made
 
 
-def reject(project: Project, keys: Sequence[int], author: str) -> None:
+def reject_proposals(project: Project, keys: Sequence[int], author: str) -> None:
     """Reject proposals. They are kept, so that the same wording is recognized later.
 
     Raises:
@@ -301,12 +305,14 @@ def put_back(project: Project, keys: Sequence[int], author: str) -> None:
 
 
 def _decide_all(project: Project, keys: Sequence[int], states: tuple[State, ...], state: State, author: str) -> None:
-    with project.transaction(act="edit questions", queries=lambda: _queries(project, keys), author=author) as cursor:
+    with project.transaction(
+        act="edit questions", queries=lambda: _proposal_queries(project, keys), author=author
+    ) as cursor:
         for proposal in _in_state(project, keys, states):
-            _decide(cursor, proposal.key, state, author, None)
+            _decide_proposal(cursor, proposal.key, state, author, None)
 
 
-def _decide(cursor: Cursor, key: int, state: State, author: str, question_id: str | None) -> None:
+def _decide_proposal(cursor: Cursor, key: int, state: State, author: str, question_id: str | None) -> None:
     cursor.execute(
         "UPDATE proposals SET state = ?, decided_by = ?, decided_at = now()::TIMESTAMP, question_id = ?"
         " WHERE proposal_key = ?",
@@ -314,27 +320,27 @@ def _decide(cursor: Cursor, key: int, state: State, author: str, question_id: st
     )
 
 
-def _queries(project: Project, keys: Sequence[int]) -> set[str]:
-    return {proposal.query_id for proposal in proposals(project, states=STATES, keys=keys)}
+def _proposal_queries(project: Project, keys: Sequence[int]) -> set[str]:
+    return {proposal.query_id for proposal in list_proposals(project, states=STATES, keys=keys)}
 
 
 def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) -> list[Proposal]:
     """Return the proposals with these keys in the given order; refuse keys whose proposal is not in these states."""
-    found = {proposal.key: proposal for proposal in proposals(project, states=STATES, keys=keys)}
+    by_key = {proposal.key: proposal for proposal in list_proposals(project, states=STATES, keys=keys)}
     for key in keys:
-        if key not in found:
+        if key not in by_key:
             raise InputError("unknown-proposal", f"Unknown proposal {key}.", "See exam proposals list.")
-        if found[key].state not in states:
-            now = found[key]
+        if by_key[key].state not in states:
+            now = by_key[key]
             said = f" by {now.decided_by}" if now.decided_by else ""
             raise InputError(
                 "proposal-closed", f"Proposal {key} was already {now.state}{said}.", "Choose an open proposal."
             )
-    return [found[key] for key in dict.fromkeys(keys)]
+    return [by_key[key] for key in dict.fromkeys(keys)]
 
 
 def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
-    note = provenance(proposal)
+    note = proposal_origin(proposal)
     if proposal.kind == "item" and proposal.item is not None:
         key, item = proposal.item.question_id, proposal.item
         return Question(
@@ -349,13 +355,13 @@ def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
     return replace(question, **changed, note=noted)  # type: ignore[arg-type]
 
 
-def provenance(proposal: Proposal) -> str:
+def proposal_origin(proposal: Proposal) -> str:
     """Return the origin of a proposal, as a note for its question."""
     what = f"{proposal.kind} drafted" if proposal.kind in OF_QUESTION else "drafted"
-    said = f"{what} by {proposal.model}, prompt {proposal.prompt} ({proposal.prompt_hash[:8]})"
-    said += f", from passage {proposal.passage_id}" if proposal.passage_id else ""
-    said += f", asked by {proposal.asked_by} on {proposal.asked_at:%Y-%m-%d}"
-    return said + (f"; reworded by {proposal.edited_by} from: {proposal.original}" if proposal.edited_by else "")
+    note = f"{what} by {proposal.model}, prompt {proposal.prompt} ({proposal.prompt_hash[:8]})"
+    note += f", from passage {proposal.passage_id}" if proposal.passage_id else ""
+    note += f", asked by {proposal.asked_by} on {proposal.asked_at:%Y-%m-%d}"
+    return note + (f"; reworded by {proposal.edited_by} from: {proposal.original}" if proposal.edited_by else "")
 
 
 def find_question(project: Project, author: str, question_id: str) -> Question:
@@ -364,23 +370,25 @@ def find_question(project: Project, author: str, question_id: str) -> Question:
     Raises:
         InputError: the question is in neither.
     """
-    draft = drafts(project, author).get(question_id)
-    found = (
+    draft = list_drafts(project, author).get(question_id)
+    question = (
         draft.question
         if draft
-        else next((q for q in readable(project, questions(project)) if q.question_id == question_id), None)
+        else next(
+            (q for q in readable_questions(project, list_questions(project)) if q.question_id == question_id), None
+        )
     )
-    if found is None:
+    if question is None:
         raise InputError(
             "unknown-question",
             f"Unknown question '{question_id}'.",
             "It may have been an unsaved question that was discarded.",
         )
-    return found
+    return question
 
 
 def proposed_wordings(project: Project, question_id: str, author: str) -> list[str]:
     """Return the open proposals of new wordings of a question that a person may see, in the order of their creation."""
     hidden = queries_awaiting_own(project, author)
-    found = [one for one in proposals(project) if (one.kind, one.question_id) == ("rewording", question_id)]
+    found = [one for one in list_proposals(project) if (one.kind, one.question_id) == ("rewording", question_id)]
     return [one.text for one in found if one.query_id not in hidden]

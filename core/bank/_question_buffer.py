@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..limits import exceeded, limit
-from ..store import Cursor, ParquetBuffer, lent, quoted_path
+from ..limits import describe_exceeded, read_limit
+from ..store import Cursor, ParquetBuffer, lend_table, quoted_path
 from ..types import Question
 from ._questions import as_question
 from ._saving import QUESTIONS_A_PART, all_cleaned, check_question, columns_of, question_table, save_parts
@@ -44,7 +44,7 @@ def take_words(cursor: Cursor, imported: Sequence[Question]) -> Words:
     Args:
         imported: questions from a file; questions without a text have no effect.
     """
-    with lent(cursor, "incoming_bank", question_table(cursor, imported)):
+    with lend_table(cursor, "incoming_bank", question_table(cursor, imported)):
         return take_words_of(cursor, "incoming_bank")
 
 
@@ -70,7 +70,7 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
         " ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"
         " WHERE a.text_key = question_texts.text_key"
     )
-    _merge(cursor)
+    _merge_texts(cursor)
     _tell_drafts(cursor)
     given, apart = cursor.execute(
         "SELECT count(*) FILTER (banked AND NOT apart), count(*) FILTER (apart) FROM awaited"
@@ -78,7 +78,7 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
     return Words(given, apart)
 
 
-def _merge(cursor: Cursor) -> None:
+def _merge_texts(cursor: Cursor) -> None:
     """Merge texts that two ids share into one text, which gets the grades of both ids."""
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE merged AS SELECT a.text_key AS old, min(t.text_key) AS new"
@@ -120,14 +120,14 @@ def _tell_drafts(cursor: Cursor) -> None:
 
 def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
     """Return the questions of a file; questions with an id only get the text of the newest version."""
-    said = dict(
+    texts = dict(
         cursor.execute(
             "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
             " JOIN question_texts USING (text_key)",
             {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
         ).fetchall()
     )
-    return [replace(q, text=said.get(q.question_id)) if q.text is None else q for q in named]
+    return [replace(q, text=texts.get(q.question_id)) if q.text is None else q for q in named]
 
 
 ROWS_A_PART = 50_000
@@ -153,7 +153,7 @@ class QuestionFile(ParquetBuffer):
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder / "questions.parquet", _kept([], [], 0).schema, use_dictionary=True)
+        super().__init__(folder / "questions.parquet", _table_with_given([], [], 0).schema, use_dictionary=True)
         self._waiting: list[Question] = []
         self._rows = self._characters = 0
         self._unclean = False
@@ -188,9 +188,9 @@ class QuestionFile(ParquetBuffer):
         """
         if self._named_again(cursor) or self._unclean:
             self._settle(cursor)
-        if self._rows > (most := limit("IDS")):
+        if self._rows > (most := read_limit("IDS")):
             raise InputError(
-                "too-many-questions", f"The graded file {exceeded('has more questions than', 'IDS', most)}."
+                "too-many-questions", f"The graded file {describe_exceeded('has more questions than', 'IDS', most)}."
             )
         return self._rows
 
@@ -285,7 +285,7 @@ class QuestionFile(ParquetBuffer):
         clean = all_cleaned(self._waiting)
         for question in clean:
             check_question(question)
-        table = _kept(self._waiting, clean, self._rows)
+        table = _table_with_given(self._waiting, clean, self._rows)
         self._unclean |= table["given"].null_count < len(table)
         self._writer.write_table(table)
         self._rows += len(clean)
@@ -293,7 +293,7 @@ class QuestionFile(ParquetBuffer):
         self._waiting = []
 
 
-def _kept(read: Sequence[Question], clean: Sequence[Question], start: int) -> pa.Table:
+def _table_with_given(read: Sequence[Question], clean: Sequence[Question], start: int) -> pa.Table:
     """Return questions as a table with the column `given`: the original text if it was not clean."""
     import pyarrow as pa
 

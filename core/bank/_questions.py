@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from ..errors import InputError
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..records import add_seals, hidden_questions, open_seals, readable_versions, sealed_questions
-from ..store import Cursor, Project, as_act, cache, cached, log, put_setting, setting
+from ..store import Cursor, Project, as_act, cache, cached, log_action, put_setting, read_setting
 from ..types import Query, Question, Subtopic
 
 
@@ -76,7 +76,7 @@ def check_version(project: Project, version: int | None) -> int:
     return version
 
 
-def questions(project: Project, version: int | None = None, query_id: str | None = None) -> list[Question]:
+def list_questions(project: Project, version: int | None = None, query_id: str | None = None) -> list[Question]:
     """Return the questions of the bank, active or not, in their order.
 
     Args:
@@ -110,7 +110,7 @@ def as_question(row: Sequence[Any]) -> Question:
     return Question(*values)
 
 
-def readable(project: Project, given: Sequence[Question]) -> list[Question]:
+def readable_questions(project: Project, given: Sequence[Question]) -> list[Question]:
     """Return questions as the person of this handle may read them: sealed ones of other people have no words."""
     hidden = hidden_questions(project)
     return [
@@ -119,14 +119,14 @@ def readable(project: Project, given: Sequence[Question]) -> list[Question]:
     ]
 
 
-def public(project: Project, given: Sequence[Question]) -> list[Question]:
+def unsealed_questions(project: Project, given: Sequence[Question]) -> list[Question]:
     """Return questions without sealed ones, for files and prompts that anyone may read."""
     sealed = sealed_questions(project)
     return [one for one in given if one.question_id not in sealed]
 
 
 @as_act("see boards")
-def versions(project: Project) -> list[BankVersion]:
+def list_versions(project: Project) -> list[BankVersion]:
     """Return every saved version, newest first, with the number of questions that it changed.
 
     Notes quote questions. So they are empty for people without permission to read questions.
@@ -141,10 +141,10 @@ def versions(project: Project) -> list[BankVersion]:
     ]
 
 
-def history(project: Project, question_id: str) -> list[Revision]:
+def question_history(project: Project, question_id: str) -> list[Revision]:
     """Return every saved version of a question, newest first."""
     return [
-        Revision(row[0], row[1], row[2], row[3], readable(project, [as_question(row[4:])])[0])
+        Revision(row[0], row[1], row[2], row[3], readable_questions(project, [as_question(row[4:])])[0])
         for row in project.rows(
             f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS}"
             f" FROM question_revisions r JOIN {readable_versions(project)} v USING (version)"
@@ -157,7 +157,7 @@ def history(project: Project, question_id: str) -> list[Revision]:
 
 
 @cached(cache.ASKED)
-def overview(project: Project) -> list[QueryOverview]:
+def query_overviews(project: Project) -> list[QueryOverview]:
     """Return every query with its numbers of questions (newest version) and pooled passages."""
     return [
         QueryOverview(*row)
@@ -179,15 +179,15 @@ def find_query(project: Project, query_id: str) -> Query:
     Raises:
         InputError: the query is unknown.
     """
-    found = project.rows("SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?", [query_id])
-    if not found:
+    rows = project.rows("SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?", [query_id])
+    if not rows:
         raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
     subtopics = project.rows(
         "SELECT subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key) WHERE query_id = ?"
         " ORDER BY subtopic_id",
         [query_id],
     )
-    text, narrative, answer, further = found[0]
+    text, narrative, answer, further = rows[0]
     return Query(query_id, text, narrative, tuple(Subtopic(*one) for one in subtopics), answer, tuple(further or ()))
 
 
@@ -205,7 +205,7 @@ class BankDifference:
     removed: list[Question]
 
 
-def difference(before: Sequence[Question], after: Sequence[Question]) -> BankDifference:
+def bank_difference(before: Sequence[Question], after: Sequence[Question]) -> BankDifference:
     """Return the questions that were added, changed and removed between two lists."""
     old = {question.question_id: question for question in before}
     new = {question.question_id: question for question in after}
@@ -220,7 +220,7 @@ LEAST, SEALED_PER_QUERY = 2, 3
 """Least and usual number of sealed questions per query. At least as many stay public."""
 
 
-def seal(
+def seal_questions(
     project: Project, author: str, per_query: int = SEALED_PER_QUERY, seed: int | None = None
 ) -> dict[str, list[str]]:
     """Seal random questions of every query with enough active questions of positive weight.
@@ -240,9 +240,9 @@ def seal(
     if sealed_questions(project):
         raise InputError("already-sealed", "Questions are already sealed.", "Open them first: exam bank open")
     seed = secrets.randbelow(2**31) if seed is None else seed
-    by_query = grouped(
+    by_query = group_pairs(
         (question.query_id, question.question_id)
-        for question in questions(project)
+        for question in list_questions(project)
         if question.active and question.weight > 0 and question.text
     )
     drawn = {
@@ -258,7 +258,9 @@ def seal(
         )
     with project.transaction(act="organize", author=author) as cursor:
         add_seals(cursor, [one for ids in drawn.values() for one in ids], seed, author)
-        log(cursor, author, "seal questions", questions=sum(map(len, drawn.values())), queries=len(drawn), seed=seed)
+        log_action(
+            cursor, author, "seal questions", questions=sum(map(len, drawn.values())), queries=len(drawn), seed=seed
+        )
     return drawn
 
 
@@ -267,7 +269,7 @@ def open_sealed(project: Project, author: str) -> int:
     with project.transaction(act="organize", author=author) as cursor:
         opened = open_seals(cursor, author)
         if opened:
-            log(cursor, author, "open sealed questions", questions=opened)
+            log_action(cursor, author, "open sealed questions", questions=opened)
     return opened
 
 
@@ -276,14 +278,14 @@ SETTING = "assessors_first"
 
 def assessors_first(project: Project) -> bool:
     """Return whether suggestions wait for a person's own question."""
-    return setting(project, SETTING) is not None
+    return read_setting(project, SETTING) is not None
 
 
 def set_assessors_first(project: Project, on: bool, author: str) -> None:
     """Turn the switch on or off."""
     with project.transaction(act="organize", author=author) as cursor:
         put_setting(cursor, SETTING, "on" if on else None)
-        log(cursor, author, "set assessors first", on=on)
+        log_action(cursor, author, "set assessors first", on=on)
 
 
 def queries_awaiting_own(project: Project, author: str) -> frozenset[str]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import graders
 from ..errors import GradingError, InputError, check_known, unknown_name
-from ..graders import BATCH_SHARE, Price, Prompt, built_in, read_prompt, write_prompt
-from ..store import Project, as_name, log, put_setting, setting
+from ..graders import BATCH_SHARE, Price, Prompt, built_in_prompts, read_prompt, write_prompt
+from ..store import Project, as_name, log_action, put_setting, read_setting
 from ..types import GraderSpec
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ class PromptVersion:
     made_at: datetime
 
 
-def prompts(project: Project) -> dict[str, Prompt]:
+def list_prompts(project: Project) -> dict[str, Prompt]:
     """Return every prompt by name: the built-in prompts, then the latest versions of the project's own prompts."""
-    return {**built_in(), **{version.prompt.name: version.prompt for version in prompt_versions(project)}}
+    return {**built_in_prompts(), **{version.prompt.name: version.prompt for version in prompt_versions(project)}}
 
 
 def find_prompt_for(project: Project, use: str, name: str, form: str | None = None) -> Prompt:
@@ -41,7 +41,9 @@ def find_prompt_for(project: Project, use: str, name: str, form: str | None = No
         InputError: no such prompt.
     """
     fitting = {
-        prompt.name: prompt for prompt in prompts(project).values() if prompt.use == use and form in (None, prompt.form)
+        prompt.name: prompt
+        for prompt in list_prompts(project).values()
+        if prompt.use == use and form in (None, prompt.form)
     }
     check_known("unknown-prompt", f"prompt for '{use}':", sorted(fitting), name)
     return fitting[name]
@@ -66,7 +68,7 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
     Raises:
         InputError: the name belongs to a built-in prompt, or the prompt is invalid for its use.
     """
-    if prompt.name in built_in():
+    if prompt.name in built_in_prompts():
         raise InputError(
             "name-taken",
             f"The name '{prompt.name}' belongs to a built-in prompt.",
@@ -74,23 +76,23 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
         )
     content = write_prompt(prompt)
     read_prompt(content, prompt.name)
-    if prompts(project).get(prompt.name) == prompt:
+    if list_prompts(project).get(prompt.name) == prompt:
         return False
     with project.transaction() as cursor:
         cursor.execute(
             "INSERT INTO prompts VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP)",
             [prompt.name, prompt.hash, content, author],
         )
-        log(cursor, author, "save prompt", name=prompt.name, hash=prompt.hash[:16])
+        log_action(cursor, author, "save prompt", name=prompt.name, hash=prompt.hash[:16])
     return True
 
 
 _SETTING = "prices"
 
 
-def prices(project: Project) -> dict[str, Price]:
+def model_prices(project: Project) -> dict[str, Price]:
     """Return the known prices by model."""
-    stored = setting(project, _SETTING)
+    stored = read_setting(project, _SETTING)
     return {model: Price(*price) for model, price in json.loads(stored or "{}").items()}
 
 
@@ -130,12 +132,12 @@ def set_price(project: Project, model: str, price: Price | None, author: str) ->
             f"Invalid batch share {price.batch}.",
             "Use a number from 0 to 1: the share of the normal price that a call in a batch costs.",
         )
-    known = {name: _as_kept(one) for name, one in prices(project).items() if name != model}
+    known = {name: _as_kept(one) for name, one in model_prices(project).items() if name != model}
     if price is not None:
         known[model] = _as_kept(price)
     with project.transaction() as cursor:
         put_setting(cursor, _SETTING, json.dumps(known, sort_keys=True))
-        log(cursor, author, "set price", model=model, price=known.get(model))
+        log_action(cursor, author, "set price", model=model, price=known.get(model))
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     name = as_name(name)
     if not name:
         raise InputError("empty-name", "The grader has no name.", "Enter a name, such as FLAN-T5 large.")
-    grader = graders.make_grader(kind, parameters, prompts(project))
+    grader = graders.make_grader(kind, parameters, list_prompts(project))
     # One name means one grader, in every command and on every screen.
     if name in graders.GRADERS or name in _names_of_others(project, grader.spec):
         raise InputError("name-taken", f"The name '{name}' belongs to another grader.", "Choose a different name.")
@@ -177,7 +179,7 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
             "INSERT OR REPLACE INTO named_graders VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
             [name, kind, json.dumps(dict(parameters), ensure_ascii=False, sort_keys=True), author],
         )
-        log(cursor, author, "save grader", name=name, kind=kind, fingerprint=grader.spec.fingerprint)
+        log_action(cursor, author, "save grader", name=name, kind=kind, fingerprint=grader.spec.fingerprint)
     return grader
 
 
@@ -203,10 +205,10 @@ def remove_named_grader(project: Project, name: str, author: str) -> None:
         raise unknown_name("unknown-grader", "saved grader", name, known, hint)
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM named_graders WHERE name = ?", [name])
-        log(cursor, author, "remove grader", name=name)
+        log_action(cursor, author, "remove grader", name=name)
 
 
-def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
+def grader_settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     """Return the kind and parameters of a grader.
 
     Args:
@@ -216,29 +218,29 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     Raises:
         InputError: the name is unknown, or the grader graded elsewhere and its settings are unknown.
     """
-    for spec in _specs(project):
+    for spec in _stored_specs(project):
         if name in (spec.name, spec.fingerprint):
-            if (found := settings_again(project, spec)) is None:
+            if (stored := settings_again(project, spec)) is None:
                 raise InputError(
                     "unknown-grader-settings",
                     f"'{spec.name}' has grades, but its settings are unknown.",
                     f"Save its settings: exam graders add NAME --grader {spec.method}, with its model and prompt.",
                 )
-            return found.kind, found.parameters
+            return stored.kind, stored.parameters
     if name in graders.GRADERS:
         return name, {}
-    for one in named_graders(project):
-        if name == one.name or name in _fingerprints(project, one):
-            return one.kind, one.parameters
-    known = dict.fromkeys([*graders.GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
-    known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
+    for named in named_graders(project):
+        if name == named.name or name in _saved_fingerprints(project, named):
+            return named.kind, named.parameters
+    known = dict.fromkeys([*graders.GRADERS, *(f"'{named.name}'" for named in named_graders(project))])
+    known |= dict.fromkeys(f"'{spec.name}'" for spec in _stored_specs(project))
     raise unknown_name("unknown-grader", "grader", name, known)
 
 
 def make_named(
     project: Project, name: str, given: Mapping[str, Any], library: Mapping[str, Prompt] | None = None
 ) -> tuple[Grader, str, dict[str, Any]]:
-    """Make the grader with this name (see `settings`), with some parameters replaced.
+    """Make the grader with this name (see `grader_settings`), with some parameters replaced.
 
     Args:
         library: the prompts to choose from; None for those of the project.
@@ -249,17 +251,21 @@ def make_named(
     Raises:
         InputError: the name is unknown, or a parameter is invalid.
     """
-    kind, known = settings(project, name)
+    kind, known = grader_settings(project, name)
     # A key is used for a saved address only if the person names the address, too.
     bound = "base_url" in given or "base_url" not in known
     parameters = {**known, **given}
-    with graders.acting(graders.naming(given.get("base_url"), given.get("key_variable") if bound else None)):
-        return graders.make_grader(kind, parameters, prompts(project) if library is None else library), kind, parameters
+    with graders.use_access(graders.extend_access(given.get("base_url"), given.get("key_variable") if bound else None)):
+        return (
+            graders.make_grader(kind, parameters, list_prompts(project) if library is None else library),
+            kind,
+            parameters,
+        )
 
 
 def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
     """Return the fingerprints of a saved grader's grades; empty if the name is unknown."""
-    return next((_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
+    return next((_saved_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
 
 
 def grade_command(name: str, *more: str) -> str:
@@ -288,7 +294,7 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
         A grader with the same fingerprint; None if its settings are unknown.
     """
     found = settings_again(project, spec)
-    return None if found is None else graders.make_grader(found.kind, found.parameters, prompts(project))
+    return None if found is None else graders.make_grader(found.kind, found.parameters, list_prompts(project))
 
 
 @dataclass(frozen=True)
@@ -307,16 +313,16 @@ class Settings:
 def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
     """Return the settings of a grader with grades; None if they are unknown."""
     for one in named_graders(project):
-        if spec.fingerprint in _fingerprints(project, one):
+        if spec.fingerprint in _saved_fingerprints(project, one):
             return Settings(one.name, one.kind, one.parameters)
-    parameters = graders.remade_from(spec, prompts(project))
+    parameters = graders.find_remaking_parameters(spec, list_prompts(project))
     return None if parameters is None else Settings(None, spec.method, parameters)
 
 
-def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
+def _saved_fingerprints(project: Project, named: NamedGrader) -> tuple[str, ...]:
     """Return the fingerprints of a saved grader's grades, its present one first; empty if it cannot be made."""
     try:
-        return graders.make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
+        return graders.make_grader(named.kind, named.parameters, list_prompts(project)).spec.fingerprints
     except (GradingError, InputError):
         # Its folder or prompt is missing; another saved grader may match.
         return ()
@@ -324,7 +330,7 @@ def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
 
 def _names_of_others(project: Project, spec: GraderSpec) -> set[str]:
     """Return the names of all other graders with grades."""
-    return {other.name for other in _specs(project) if other.fingerprint not in spec.fingerprints}
+    return {other.name for other in _stored_specs(project) if other.fingerprint not in spec.fingerprints}
 
 
 SPEC_COLUMNS = "name, method, model, prompt, prompt_hash, parameters, kinds, max_rating"
@@ -339,5 +345,5 @@ def stored_spec(row: Sequence[Any]) -> GraderSpec:
     )
 
 
-def _specs(project: Project) -> list[GraderSpec]:
+def _stored_specs(project: Project) -> list[GraderSpec]:
     return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..records import check_new, kept_as_they_are, refuse_hidden
-from ..store import Cursor, Project, as_name, lent, log, table_of
+from ..store import Cursor, Project, as_name, lend_table, log_action, table_of
 from ..text import all_clean, clean_or_none, clean_text
 from ..types import KINDS, MAX_WEIGHT, Question
-from ._questions import questions
+from ._questions import list_questions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +22,7 @@ QUESTIONS_A_PART = 10_000
 """Maximum number of questions that one SQL statement writes, which limits the memory of its joins and sorts."""
 
 
-def restore(
+def restore_questions(
     project: Project, version: int, note: str, author: str, question_ids: Sequence[str] | None = None
 ) -> int | None:
     """Restore questions from an earlier version, as a new version. Versions in between stay.
@@ -37,15 +37,15 @@ def restore(
     Raises:
         InputError: the version does not exist.
     """
-    wanted = {question.question_id: question for question in questions(project, version)}
-    now = questions(project)
+    wanted = {question.question_id: question for question in list_questions(project, version)}
+    now = list_questions(project)
     chosen = {q.question_id for q in now} if question_ids is None else set(question_ids)
     restored = [
         wanted.get(question.question_id, replace(question, active=False))
         for question in now
         if question.question_id in chosen
     ]
-    return save(project, restored, note, author)
+    return save_version(project, restored, note, author)
 
 
 def is_wordless(question: Question) -> bool:
@@ -83,7 +83,7 @@ def check_weight(question: Question) -> None:
         )
 
 
-def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
+def save_version(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
     """Save questions as a new bank version; all other questions stay unchanged.
 
     If a question was known by id only, its text is a new wording without grades. Only an import can supply the wording
@@ -99,12 +99,14 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
     with project.transaction(act="save the bank", queries=[one.query_id for one in changed], author=author) as cursor:
         version = save_questions(cursor, changed, note, author)
         if version is not None:
-            log(cursor, author, "save bank", version=version, note=note)
+            log_action(cursor, author, "save bank", version=version, note=note)
     return version
 
 
 def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """Save questions as `save` does, in the transaction of a larger action and without an entry in the activity log."""
+    """Save questions as `save_version` does, in the transaction of a larger action and without an entry in the
+    activity log.
+    """
     ids: set[str] = set()
     for question in changed:
         check_question(question)
@@ -115,7 +117,7 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
         ids.add(question.question_id)
     check_ids(cursor, changed)
     table = question_table(cursor, changed)
-    return save_parts(cursor, lambda: _parts(table), note, author)
+    return save_parts(cursor, lambda: _split_table(table), note, author)
 
 
 def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: str, author: str) -> int | None:
@@ -125,16 +127,16 @@ def save_parts(cursor: Cursor, parts: Callable[[], Iterator[pa.Table]], note: st
         parts: at each call, yields all questions in tables of `columns_of` with at most `QUESTIONS_A_PART` rows.
     """
     # All questions need keys before texts get theirs.
-    for one in (_check_queries, _name_questions, _name_unknown_texts, _add_texts):
+    for step in (_check_queries, _name_questions, _name_unknown_texts, _add_texts):
         for part in parts():
-            if one is _name_unknown_texts and not _wordless(part):
+            if step is _name_unknown_texts and not _has_wordless(part):
                 continue
-            with lent(cursor, "incoming_bank", part):
-                one(cursor)
+            with lend_table(cursor, "incoming_bank", part):
+                step(cursor)
     return _append_revisions(cursor, parts(), note, author)
 
 
-def _wordless(part: pa.Table) -> bool:
+def _has_wordless(part: pa.Table) -> bool:
     """Return whether a question has no text. The search for such texts is slow and rarely needed."""
     return bool(part["text"].null_count)
 
@@ -262,7 +264,7 @@ def columns_of(rows: Sequence[Question], start: int) -> pa.Table:
     return table_of(columns, types)
 
 
-def _parts(table: pa.Table) -> Iterator[pa.Table]:
+def _split_table(table: pa.Table) -> Iterator[pa.Table]:
     """Yield the questions of a table in parts, in order; an empty table yields one empty part."""
     starts = range(0, max(len(table), 1), QUESTIONS_A_PART)
     return (table.slice(start, QUESTIONS_A_PART) for start in starts)
@@ -283,8 +285,8 @@ def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, auth
     ).fetchall()[0]
     version, appended = int(newest) + 1, False
     for part in parts:
-        with lent(cursor, "incoming_bank", part):
-            revisions = cursor.execute(_differing(_wordless(part)), {"version": newest}).to_arrow_table()
+        with lend_table(cursor, "incoming_bank", part):
+            revisions = cursor.execute(_differing_sql(_has_wordless(part)), {"version": newest}).to_arrow_table()
         if not len(revisions):
             continue
         if not appended:
@@ -293,7 +295,7 @@ def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, auth
                 [version, clean_text(note).strip(), as_name(author)],
             )
             appended = True
-        with lent(cursor, "new_revisions", revisions):
+        with lend_table(cursor, "new_revisions", revisions):
             cursor.execute(
                 "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
                 " active, subtopic_id, answer_key, choices, note,"
@@ -304,7 +306,7 @@ def _append_revisions(cursor: Cursor, parts: Iterator[pa.Table], note: str, auth
     return version if appended else None
 
 
-def _differing(wordless: bool) -> str:
+def _differing_sql(wordless: bool) -> str:
     """Return SQL for the incoming questions that differ from the bank at `$version`, with their preceding revision.
 
     Args:

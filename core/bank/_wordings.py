@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..store import Project
 from ..types import Question
 from ._drafts import drafted_bank
-from ._proposals import STATES, Proposal, proposals
-from ._questions import readable
+from ._proposals import STATES, Proposal, list_proposals
+from ._questions import readable_questions
 
 LIKE = 0.4
 """Minimum share of the longer wording that both wordings have in common. Below it, a mixed display is unreadable."""
@@ -28,19 +28,19 @@ def word_difference(before: str, after: str) -> list[Segment]:
     The removed and kept parts, joined, are `before`. Wordings with less than `LIKE` in common are not divided.
     """
     old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag == "equal":
-            found.append(("same", "".join(old[i:j])))
+            segments.append(("same", "".join(old[i:j])))
             continue
         if i < j:
-            found.append(("removed", "".join(old[i:j])))
+            segments.append(("removed", "".join(old[i:j])))
         if k < m:
-            found.append(("added", "".join(new[k:m])))
-    kept = sum(len(text) for tag, text in found if tag == "same")
+            segments.append(("added", "".join(new[k:m])))
+    kept = sum(len(text) for tag, text in segments if tag == "same")
     if before and after and kept < LIKE * max(len(before), len(after)):
         return [("removed", before), ("added", after)]
-    return found
+    return segments
 
 
 NEAR = 0.85
@@ -81,12 +81,12 @@ class _Known:
     before: int = 0
 
 
-def normalised(text: str) -> str:
+def normalise_wording(text: str) -> str:
     """Return a wording in lower case (NFKC, case folded), without extra spaces and without marks at its ends."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
 
 
-def marks(
+def find_repeats(
     project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
 ) -> dict[int, Repeat]:
     """Return the wordings that the open proposals of a query repeat.
@@ -104,42 +104,42 @@ def marks(
     Raises:
         GradingError: the embedding model cannot be loaded.
     """
-    every = proposals(project, query_id, STATES)
+    every = list_proposals(project, query_id, STATES)
     opened = [proposal for proposal in every if proposal.state == "open"]
-    found: dict[int, Repeat] = {}
-    questions = list(_questions(project, author, query_id, every))
+    repeats: dict[int, Repeat] = {}
+    questions = list(_worded_questions(project, author, query_id, every))
     for proposal in opened:
         if proposal.kind == "answer key":
             known = list(_answer_keys(project, author, proposal, every))
         else:
             known = questions
-        wording = normalised(proposal.text)
+        wording = normalise_wording(proposal.text)
         # Only open proposals have an order. A decided one may be reopened, so its age says nothing.
         earlier = (one for one in known if one.before < proposal.key)
-        same = next((one for one in earlier if normalised(one.text) == wording), None)
+        same = next((one for one in earlier if normalise_wording(one.text) == wording), None)
         if same is not None:
-            found[proposal.key] = Repeat("same", same.of, same.text)
+            repeats[proposal.key] = Repeat("same", same.of, same.text)
     if near:
-        rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in found]
-        found |= _like(rest, questions, threshold)
-    return found
+        rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in repeats]
+        repeats |= _similar_repeats(rest, questions, threshold)
+    return repeats
 
 
-def _questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
-    for question in readable(project, drafted_bank(project, author, query_id)):
+def _worded_questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
+    for question in readable_questions(project, drafted_bank(project, author, query_id)):
         if question.text and question.text.strip():
             yield _Known("a question" if question.active else "a retired question", question.text)
-    yield from _proposed([proposal for proposal in every if proposal.kind != "answer key"])
+    yield from _worded_proposals([proposal for proposal in every if proposal.kind != "answer key"])
 
 
 def _answer_keys(project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]) -> Iterator[_Known]:
-    for question in readable(project, drafted_bank(project, author, proposal.query_id)):
+    for question in readable_questions(project, drafted_bank(project, author, proposal.query_id)):
         if question.question_id == proposal.question_id and question.answer_key:
             yield _Known("the answer key", question.answer_key)
-    yield from _proposed([p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id])
+    yield from _worded_proposals([p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id])
 
 
-def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
+def _worded_proposals(every: Sequence[Proposal]) -> Iterator[_Known]:
     for state, of in (("accepted", "an accepted proposal"), ("rejected", "a rejected proposal")):
         # Include the model's wording, because a repeated request may return it again.
         for proposal in [proposal for proposal in every if proposal.state == state]:
@@ -147,24 +147,24 @@ def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
     yield from (_Known("an open proposal", p.text, p.key) for p in every if p.state == "open")
 
 
-def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
+def _similar_repeats(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
     if not opened or not known:
         return {}
     # Import late: the model and its libraries are slow to load and rarely needed here.
-    from ..graders import similarity
+    from ..graders import text_similarities
 
-    cosines = similarity([*(proposal.text for proposal in opened), *(one.text for one in known)])
-    found = {}
+    cosines = text_similarities([*(proposal.text for proposal in opened), *(wording.text for wording in known)])
+    repeats = {}
     for row, proposal in enumerate(opened):
         fitting = [
-            (float(cosine), one)
-            for cosine, one in zip(cosines[row, len(opened) :], known, strict=True)
-            if one.before < proposal.key
+            (float(cosine), wording)
+            for cosine, wording in zip(cosines[row, len(opened) :], known, strict=True)
+            if wording.before < proposal.key
         ]
         nearest = max(fitting, key=lambda pair: pair[0], default=None)
         if nearest is not None and nearest[0] >= threshold:
-            found[proposal.key] = Repeat("like", nearest[1].of, nearest[1].text, nearest[0])
-    return found
+            repeats[proposal.key] = Repeat("like", nearest[1].of, nearest[1].text, nearest[0])
+    return repeats
 
 
 def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
@@ -172,15 +172,15 @@ def same_wordings(questions: Sequence[Question]) -> dict[str, Question]:
 
     Questions with the same words but other choices, or another subtopic, are not repetitions.
     """
-    worded = [(normalised(question.text or ""), question) for question in questions if question.active]
-    alike = grouped(((wording, question.choices), question) for wording, question in worded if wording)
-    found = {}
+    worded = [(normalise_wording(question.text or ""), question) for question in questions if question.active]
+    alike = group_pairs(((wording, question.choices), question) for wording, question in worded if wording)
+    repeats = {}
     for same in alike.values():
         for question in same:
             other = next((one for one in same if one is not question and _of_one_subtopic(one, question)), None)
             if other is not None:
-                found[question.question_id] = other
-    return found
+                repeats[question.question_id] = other
+    return repeats
 
 
 def _of_one_subtopic(one: Question, other: Question) -> bool:
@@ -200,15 +200,15 @@ def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> d
     Raises:
         GradingError: the model cannot be loaded.
     """
-    from ..graders import similarity
+    from ..graders import text_similarities
 
     worded = [question for question in questions if question.active and (question.text or "").strip()]
-    cosines = similarity([question.text or "" for question in worded])
+    cosines = text_similarities([question.text or "" for question in worded])
     for place in range(len(worded)):
         cosines[place, place] = -1.0
-    found = {}
+    duplicates = {}
     for row, question in enumerate(worded):
         nearest = int(cosines[row].argmax())
         if cosines[row, nearest] >= threshold:
-            found[question.question_id] = (worded[nearest], float(cosines[row, nearest]))
-    return found
+            duplicates[question.question_id] = (worded[nearest], float(cosines[row, nearest]))
+    return duplicates

@@ -13,7 +13,7 @@ from ._drafts import new_question
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 
 
-def pasted(
+def paste_questions(
     query_id: str, text: str, subtopic_id: str | None = None, known: Iterable[Question] = ()
 ) -> tuple[list[Question], int]:
     """Return new questions from pasted lines, one per line, without bullets, numbers and empty lines.
@@ -30,13 +30,13 @@ def pasted(
     return [new_question(query_id, line, subtopic_id) for line in new], len(lines) - len(new)
 
 
-def duplicated(question: Question) -> Question:
+def duplicate_question(question: Question) -> Question:
     """Return a new question with the same content, to be reworded."""
     copy = new_question(question.query_id, question.text or "")
     return replace(question, question_id=copy.question_id, text=copy.text, position=question.position)
 
 
-def split(question: Question, parts: Sequence[str]) -> list[Question]:
+def split_question(question: Question, parts: Sequence[str]) -> list[Question]:
     """Return the retired question and the new questions that replace it, each with an equal share of its weight.
 
     Raises:
@@ -46,10 +46,10 @@ def split(question: Question, parts: Sequence[str]) -> list[Question]:
     if len(texts) < 2:
         raise InputError("too-few-questions", "A split needs two questions or more.", "Write one question per line.")
     part = replace(question, weight=question.weight / len(texts))
-    return [replace(question, active=False), *(replace(duplicated(part), text=text) for text in texts)]
+    return [replace(question, active=False), *(replace(duplicate_question(part), text=text) for text in texts)]
 
 
-def merged(questions: Sequence[Question], text: str) -> list[Question]:
+def merge_questions(questions: Sequence[Question], text: str) -> list[Question]:
     """Return one new question and the retired questions that it replaces; it has their greatest weight.
 
     Raises:
@@ -61,26 +61,26 @@ def merged(questions: Sequence[Question], text: str) -> list[Question]:
         raise InputError(
             "empty-question", "The merged question has no text.", "Write a question that covers all merged ones."
         )
-    one = replace(
-        duplicated(questions[0]),
+    successor = replace(
+        duplicate_question(questions[0]),
         text=text.strip(),
         weight=max(q.weight for q in questions),
         active=any(q.active for q in questions),
     )
-    return [one, *(replace(question, active=False) for question in questions)]
+    return [successor, *(replace(question, active=False) for question in questions)]
 
 
-def weighted(questions: Sequence[Question], weight: float) -> list[Question]:
+def reweight_questions(questions: Sequence[Question], weight: float) -> list[Question]:
     """Return the questions with another weight."""
     return [replace(question, weight=weight) for question in questions]
 
 
-def retired(questions: Sequence[Question], active: bool = False) -> list[Question]:
+def retire_questions(questions: Sequence[Question], active: bool = False) -> list[Question]:
     """Return the questions as retired, or as restored if `active`."""
     return [replace(question, active=active) for question in questions]
 
 
-def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
+def move_question(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
     """Return the questions whose position changes if a question moves up (by -1) or down (by 1); empty at an end.
 
     Two questions swap positions. Other questions are included only if they had no position or shared a position.

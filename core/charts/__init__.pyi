@@ -3,7 +3,7 @@ from ._chart_files import (
     FORMATS as FORMATS,
     for_print as for_print,
     for_screen as for_screen,
-    picture as picture,
+    render_chart as render_chart,
 )
 from ._chart_marks import PICKED as PICKED, Chart as Chart
 from ._curve_charts import (

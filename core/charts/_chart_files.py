@@ -53,7 +53,7 @@ FORMATS: dict[str, Callable[[dict[str, Any]], bytes]] = {
 """The writer of each kind of file, by ending."""
 
 
-def picture(chart: Chart, ending: str) -> bytes:
+def render_chart(chart: Chart, ending: str) -> bytes:
     """Return the content of a file with a chart.
 
     Args:

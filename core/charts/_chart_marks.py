@@ -25,12 +25,12 @@ PICKED = "picked"
 Chart = alt.LayerChart
 
 
-def replaced_by(texts: Mapping[str, Any]) -> str:
+def label_expression(texts: Mapping[str, Any]) -> str:
     """Return the Vega expression with which an axis or a legend shows other texts than its values."""
     return f"{json.dumps(texts)}[datum.label]"
 
 
-def layered(*layers: Any, **properties: Any) -> Chart:
+def layer_charts(*layers: Any, **properties: Any) -> Chart:
     """Return a chart of layers, the last one on top."""
     return cast(Chart, alt.layer(*layers).properties(**properties))
 
@@ -38,7 +38,7 @@ def layered(*layers: Any, **properties: Any) -> Chart:
 def names_axis(names: Iterable[str], **options: Any) -> alt.Axis:
     """Return an axis with a short name for each of these runs."""
     usual: dict[str, Any] = {
-        "labelExpr": replaced_by(short_names(names)),
+        "labelExpr": label_expression(short_names(names)),
         "labelLimit": 0,
         "labelOverlap": False,
         "labelFlush": False,
@@ -46,17 +46,17 @@ def names_axis(names: Iterable[str], **options: Any) -> alt.Axis:
     return alt.Axis(**(usual | {"ticks": False, "domain": False} | options))
 
 
-def legend(**options: Any) -> alt.Legend:
+def make_legend(**options: Any) -> alt.Legend:
     """Return a legend above the chart."""
     return alt.Legend(**{"orient": "top", "labelLimit": 0, **options})
 
 
-def emphasis(value: Any, otherwise: Any) -> Any:
+def emphasise_marked(value: Any, otherwise: Any) -> Any:
     """Return a value for marked rows, and another for the others."""
     return alt.when("datum.marked").then(alt.value(value)).otherwise(alt.value(otherwise))
 
 
-def pick(*fields: str) -> alt.Parameter:
+def select_by_click(*fields: str) -> alt.Parameter:
     """Return the selection of a mark's fields by a click."""
     return alt.selection_point(name=PICKED, fields=list(fields), on="click", toggle=False, clear=False)
 

@@ -11,7 +11,7 @@ import pandas as pd
 from ..answers import AgreementRow
 from ..audit import Forecast, Goal
 from ..study import SampleSize
-from ._chart_marks import ACCENT, GREY, PADDING, Chart, layered, legend
+from ._chart_marks import ACCENT, GREY, PADDING, Chart, layer_charts, make_legend
 
 DESIGNS = {
     "width": "with the grader's labels",
@@ -22,14 +22,16 @@ WIDTHS = {"pair": "Half width of the difference", "best": "Half width (median di
 """Title of the widths, by goal of the audit."""
 
 
-def forecast_chart(found: Forecast, goal: Goal) -> Chart:
+def forecast_chart(forecast: Forecast, goal: Goal) -> Chart:
     """Return a chart of widths by judgments with a line for each design, the present state, and the goal.
 
     Args:
         goal: decides which widths are shown.
     """
     rows = [
-        (point.judgments, getattr(point, name) / 2, title) for point in found.curve for name, title in DESIGNS.items()
+        (point.judgments, getattr(point, name) / 2, title)
+        for point in forecast.curve
+        for name, title in DESIGNS.items()
     ]
     designs = list(DESIGNS.values())
     colours = alt.Scale(domain=designs, range=[ACCENT, GREY, GREY])
@@ -49,28 +51,28 @@ def forecast_chart(found: Forecast, goal: Goal) -> Chart:
                 sort=designs,
                 title=None,
                 scale=colours,
-                legend=legend(direction="vertical", symbolType="stroke"),
+                legend=make_legend(direction="vertical", symbolType="stroke"),
             ),
             alt.StrokeDash("design:N", sort=designs, title=None, scale=dashes),
             tooltip=[alt.Tooltip("design:N", title="Design"), *tooltip],
         )
     )
     layers = [lines]
-    if found.needed is not None and found.needed <= found.curve[-1].judgments:
-        needed = pd.DataFrame([{"judgments": found.needed, "says": f"{found.needed:,} needed"}])
+    if forecast.needed is not None and forecast.needed <= forecast.curve[-1].judgments:
+        needed = pd.DataFrame([{"judgments": forecast.needed, "says": f"{forecast.needed:,} needed"}])
         layers.append(
             alt.Chart(needed)
             .mark_rule(strokeDash=[3, 3], color=GREY)
             .encode(alt.X("judgments:Q"), tooltip=[alt.Tooltip("says:N", title="Judgments")])
         )
-    if found.width is not None:
-        now = pd.DataFrame([{"judgments": found.made, "half": found.width / 2, "says": "now"}])
+    if forecast.width is not None:
+        now = pd.DataFrame([{"judgments": forecast.made, "half": forecast.width / 2, "says": "now"}])
         layers.append(
             alt.Chart(now)
             .mark_point(filled=True, size=110, color=ACCENT, opacity=1)
             .encode(alt.X("judgments:Q"), alt.Y("half:Q"), tooltip=[alt.Tooltip("says:N", title="State"), *tooltip])
         )
-    return layered(*layers, height=360, padding=PADDING)
+    return layer_charts(*layers, height=360, padding=PADDING)
 
 
 TITLES = {"separable": "Smallest difference that is separated", "kendall": "Kendall with the whole leaderboard"}
@@ -107,7 +109,7 @@ def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kenda
     )
     lines = base.mark_line(color=ACCENT, strokeWidth=2).encode(y)
     points = base.mark_circle(color=ACCENT, size=40, opacity=1).encode(y)
-    return layered(*([band] if value == "kendall" else []), lines, points, height=300, padding=PADDING)
+    return layer_charts(*([band] if value == "kendall" else []), lines, points, height=300, padding=PADDING)
 
 
 VALUES = ("accuracy", "kappa", "precision", "recall")
@@ -131,7 +133,10 @@ def threshold_chart(row: AgreementRow, threshold: float) -> Chart:
             alt.X("threshold:Q", title="Threshold", scale=alt.Scale(domain=[0, row.judge.top])),
             alt.Y("value:Q", title=None),
             alt.Color(
-                "what:N", title=None, scale=alt.Scale(domain=[name.capitalize() for name in VALUES]), legend=legend()
+                "what:N",
+                title=None,
+                scale=alt.Scale(domain=[name.capitalize() for name in VALUES]),
+                legend=make_legend(),
             ),
             tooltip=[
                 alt.Tooltip("what:N", title="Measure"),
@@ -142,4 +147,4 @@ def threshold_chart(row: AgreementRow, threshold: float) -> Chart:
     )
     rules = alt.Chart(pd.DataFrame(marks, columns=["what", "threshold"])).mark_rule(strokeDash=[4, 4], color=GREY)
     where = [alt.Tooltip("what:N"), alt.Tooltip("threshold:Q", format=".2f")]
-    return layered(lines, rules.encode(alt.X("threshold:Q"), tooltip=where), height=260)
+    return layer_charts(lines, rules.encode(alt.X("threshold:Q"), tooltip=where), height=260)

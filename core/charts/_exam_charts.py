@@ -10,7 +10,7 @@ import pandas as pd
 
 from ..exams import Row, TopicRow
 from ..measures.item_response import GRID, Analysis, information_by_category, mean_information
-from ._chart_marks import ACCENT, GREY, Chart, layered, legend, names_axis
+from ._chart_marks import ACCENT, GREY, Chart, layer_charts, make_legend, names_axis
 
 HEIGHT = 24
 """Height of a row in pixels."""
@@ -53,7 +53,7 @@ def accuracy_chart(board: Sequence[Row], baselines: Mapping[str, float]) -> Char
         ],
     )
     lines = alt.Chart(pd.DataFrame(list(baselines.items()), columns=["what", "share"]))
-    return layered(
+    return layer_charts(
         base.mark_rule(color=GREY).encode(alt.X("low:Q", title="Accuracy", scale=scale), alt.X2("high:Q")),
         base.mark_circle(size=60, color=ACCENT, opacity=1).encode(
             alt.X("accuracy:Q", title="Accuracy", scale=scale, axis=axis)
@@ -96,7 +96,7 @@ def topic_chart(rows: Sequence[TopicRow], order: Sequence[str]) -> Chart:
         ],
     )
     shades = alt.Scale(domain=[0, 1], range=["#f1f3f5", "#7fa3cf"])
-    return layered(
+    return layer_charts(
         base.mark_rect().encode(alt.Color("accuracy:Q", scale=shades, legend=None)),
         base.mark_text(fontSize=11, color="#1d232b").encode(text="said:N"),
         height=(HEIGHT + 4) * max(2, len(order)) + AROUND,
@@ -104,15 +104,15 @@ def topic_chart(rows: Sequence[TopicRow], order: Sequence[str]) -> Chart:
 
 
 def information_curves(
-    told: Analysis, categories: Mapping[str, Sequence[str]]
+    analysis: Analysis, categories: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, list[float]], Mapping[str, int]]:
     """Return the mean information of all items and of each category, and the sizes of categories with too few items.
 
     Args:
         categories: of each item, by its id.
     """
-    parts, few = information_by_category(told.fit.items, [categories.get(row.item, ()) for row in told.items])
-    curves = {f"all {len(told.items)} items": mean_information(told.fit.items).tolist()}
+    parts, few = information_by_category(analysis.fit.items, [categories.get(row.item, ()) for row in analysis.items])
+    curves = {f"all {len(analysis.items)} items": mean_information(analysis.fit.items).tolist()}
     return curves | {f"{part.name} ({part.items})": part.values.tolist() for part in parts}, few
 
 
@@ -135,7 +135,7 @@ def ability_curves(
     scheme: Any = alt.Undefined if len(curves) <= LINE_COLOURS else "tableau10"
     reach = [min(grid[0], *abilities), max(grid[-1], *abilities)] if abilities else [grid[0], grid[-1]]
     colour = alt.Color(
-        "name:N", title=None, scale=alt.Scale(domain=list(curves), scheme=scheme), legend=legend(columns=3)
+        "name:N", title=None, scale=alt.Scale(domain=list(curves), scheme=scheme), legend=make_legend(columns=3)
     )
     named: dict[str, Any] = {"color": colour} if len(curves) <= NAMED_LINES else {"detail": alt.Detail("name:N")}
     lines = (
@@ -157,4 +157,4 @@ def ability_curves(
     ticks = examinees.mark_tick(color=GREY, thickness=2, size=12, orient="vertical", aria=False).encode(
         alt.X("ability:Q"), y=alt.datum(0)
     )
-    return layered(lines, ticks, height=300)
+    return layer_charts(lines, ticks, height=300)

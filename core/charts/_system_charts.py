@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..labels import CoverCurves, Leaderboard
 from ..run_names import short_names
-from ..study import Difference, Panel, QueryPoints, SystemPoint, outstanding
+from ..study import Difference, Panel, QueryPoints, SystemPoint, outstanding_systems
 from ._chart_marks import (
     ACCENT,
     FAINT,
@@ -19,12 +19,12 @@ from ._chart_marks import (
     PADDING,
     ROW_HEIGHT,
     Chart,
-    emphasis,
-    layered,
-    legend,
+    emphasise_marked,
+    label_expression,
+    layer_charts,
+    make_legend,
     names_axis,
-    pick,
-    replaced_by,
+    select_by_click,
 )
 
 BRACKET = 8
@@ -89,7 +89,7 @@ def leaderboard_chart(board: Leaderboard, groups: Sequence[tuple[int, int]] = ()
     ]
     base = alt.Chart(table).encode(y, tooltip=tooltip)
     groups_drawn = alt.Chart(pd.DataFrame(brackets, columns=["run", "last", "lane"]))
-    return layered(
+    return layer_charts(
         base.mark_rule(color=GREY, strokeWidth=1.2).encode(alt.X("low:Q", **score), alt.X2("high:Q")),
         base.mark_circle(color=ACCENT, size=50, opacity=1).encode(alt.X("score:Q", **score)),
         groups_drawn.mark_rule(color=GREY, strokeWidth=2, strokeCap="round").encode(
@@ -110,7 +110,7 @@ def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
     boards = list(dict.fromkeys(mark.board for mark in panel.marks))
     chosen = alt.selection_point(name="legend", fields=["board"], bind="legend")
     # Equal domains and legends of colours and shapes become one legend.
-    key = legend(columns=2, symbolOpacity=1, symbolSize=90)
+    key = make_legend(columns=2, symbolOpacity=1, symbolSize=90)
     base = alt.Chart(table).encode(
         # The systems are on the vertical axis, since names on a horizontal one would overlap.
         alt.Y(
@@ -134,12 +134,12 @@ def panel_chart(panel: Panel, marked: str | None = None) -> Chart:
     )
     scaled = alt.X("scaled:Q", title=SCALED, axis=alt.Axis(tickCount=6))
     shape = alt.Shape("board:N", scale=alt.Scale(domain=boards), title=None, legend=key)
-    return layered(
+    return layer_charts(
         base.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(scaled, detail="board:N", order="place:Q"),
         base.mark_rule(strokeWidth=1.2).encode(alt.X("low:Q", title=SCALED), alt.X2("high:Q")),
         base.mark_point(filled=True)
-        .encode(scaled, shape, size=emphasis(150, 48))
-        .add_params(pick("run", "board"), chosen),
+        .encode(scaled, shape, size=emphasise_marked(150, 48))
+        .add_params(select_by_click("run", "board"), chosen),
         height=max(BOARD_HEIGHT * len(boards) + 8, ROW_HEIGHT) * len(panel.order) + LEGEND_HEIGHT,
         padding=PADDING,
     )
@@ -190,14 +190,14 @@ def slope_chart(
         ticks=False,
         grid=False,
         labelAlign=alt.when("datum.index == 0").then(alt.value("right")).otherwise(alt.value("left")),
-        labelExpr=replaced_by(wrapped),
+        labelExpr=label_expression(wrapped),
         labelPadding=16 + further_lines,
         labelLineHeight=TITLE_LINE,
     )
     base = alt.Chart(table).encode(
         alt.X("board:N", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
         alt.Y("place:Q", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
-        color=emphasis(ACCENT, GREY),
+        color=emphasise_marked(ACCENT, GREY),
         detail="run:N",
         tooltip=[
             alt.Tooltip("run:N", title="Run"),
@@ -205,8 +205,8 @@ def slope_chart(
         ],
     )
     named = base.encode(text="name:N", color=alt.when("datum.marked").then(alt.value(ACCENT)))
-    return layered(
-        base.mark_line(point=True).encode(strokeWidth=emphasis(3, 1.3)),
+    return layer_charts(
+        base.mark_line(point=True).encode(strokeWidth=emphasise_marked(3, 1.3)),
         *(
             named.mark_text(align=side, dx=dx).transform_filter(alt.FieldEqualPredicate(field="board", equal=board))
             for board, (side, dx) in zip(titles, ENDS, strict=True)
@@ -215,7 +215,7 @@ def slope_chart(
     )
 
 
-def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
+def coverage_chart(curves: CoverCurves, chosen: Sequence[str], colours: Sequence[str] = COLOURS) -> Chart:
     """Return a chart of coverage over the number of passages, a line per system with a band of one standard error.
 
     Args:
@@ -232,7 +232,7 @@ def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[
                 "low": score - (error or 0),
                 "high": score + (error or 0),
             }
-            for curve in found.curves
+            for curve in curves.curves
             if curve.run in chosen
             for k, (score, error) in enumerate(zip(curve.scores, curve.std_errors, strict=True), 1)
         ],
@@ -246,14 +246,14 @@ def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[
         alt.X(
             "k:Q",
             title="Passages read",
-            scale=alt.Scale(domain=[1, found.max_k], nice=False),
+            scale=alt.Scale(domain=[1, curves.max_k], nice=False),
             axis=alt.Axis(tickMinStep=1),
         ),
         alt.Color(
             "run:N",
             title=None,
             scale=alt.Scale(domain=list(chosen), range=list(colours[: len(chosen)])),
-            legend=legend(columns=columns, labelExpr=replaced_by(names), symbolOpacity=1),
+            legend=make_legend(columns=columns, labelExpr=label_expression(names), symbolOpacity=1),
         ),
         tooltip=[
             alt.Tooltip("run:N", title="Run"),
@@ -268,10 +268,10 @@ def coverage_chart(found: CoverCurves, chosen: Sequence[str], colours: Sequence[
         scored.mark_line(strokeWidth=2),
         scored.mark_circle(size=24, opacity=1),
     ]
-    if found.pool_depth < found.max_k:
-        end = alt.Chart(pd.DataFrame({"k": [found.pool_depth]}))
+    if curves.pool_depth < curves.max_k:
+        end = alt.Chart(pd.DataFrame({"k": [curves.pool_depth]}))
         layers.append(end.mark_rule(strokeDash=[4, 4], color=GREY).encode(alt.X("k:Q")))
-    return layered(*layers, height=480)
+    return layer_charts(*layers, height=480)
 
 
 SCATTER_HEIGHT = 460
@@ -339,12 +339,12 @@ def system_scatter(
             alt.Tooltip("y_rank:Q", title="Rank "),
         ],
     )
-    coloured = base.encode(color=emphasis(ACCENT, GREY))
+    coloured = base.encode(color=emphasise_marked(ACCENT, GREY))
     bars = coloured.mark_rule(strokeOpacity=0.45)
-    return layered(
+    return layer_charts(
         bars.encode(alt.X("x_low:Q", title=x_name, scale=scale), alt.X2("x_high:Q")),
         bars.encode(alt.Y("y_low:Q", title=y_name, scale=scale), alt.Y2("y_high:Q")),
-        coloured.mark_circle(size=85, opacity=1).add_params(pick("run")),
+        coloured.mark_circle(size=85, opacity=1).add_params(select_by_click("run")),
         *(
             base.mark_text(align=align, dx=dx, dy=dy).encode(text="name:N").transform_filter(f"datum.side === {side}")
             for side, (align, dx, dy) in enumerate(SIDES)
@@ -367,12 +367,16 @@ def _name_places(
     taken: list[Box] = [(x - DOT / 2, y - DOT / 2, x + DOT / 2, y + DOT / 2) for x, y in at.values()]
     places: dict[str, int] = {}
     # The highlighted system has a name in any case.
-    for run in dict.fromkeys([*([marked] if marked in at else []), *outstanding(points, len(points)), *at]):
+    for run in dict.fromkeys([*([marked] if marked in at else []), *outstanding_systems(points, len(points)), *at]):
         x, y = at[run]
         for side, (align, dx, dy) in enumerate(SIDES):
             start = x + dx - (LETTER * len(short[run]) if align == "right" else 0)
             box = (start, y + dy - LINE / 2, start + LETTER * len(short[run]), y + dy + LINE / 2)
-            free = not any(_overlap(box, other) for other in taken) and box[0] >= -DOT and box[2] <= size[0] + 2 * DOT
+            free = (
+                not any(_boxes_overlap(box, other) for other in taken)
+                and box[0] >= -DOT
+                and box[2] <= size[0] + 2 * DOT
+            )
             if free or (run == marked and side == len(SIDES) - 1):
                 places[run] = side
                 taken.append(box)
@@ -380,11 +384,11 @@ def _name_places(
     return places
 
 
-def _overlap(first: Box, second: Box) -> bool:
+def _boxes_overlap(first: Box, second: Box) -> bool:
     return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]
 
 
-def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None) -> Chart:
+def query_scatter(points: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None) -> Chart:
     """Return a scatter plot of queries by the scores of two systems; a click picks `query_id`.
 
     A query that one of them skipped has a hollow point.
@@ -403,10 +407,10 @@ def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, mar
                 "marked": point.query_id == marked,
                 "gain": point.y - point.x,
             }
-            for point in found.points
+            for point in points.points
         ]
     )
-    scores = [score for point in found.points for score in (point.x, point.y)]
+    scores = [score for point in points.points for score in (point.x, point.y)]
     ends = [min(scores), max(scores)]
     equal = alike and ends[0] < ends[1]
     scale = alt.Scale(domain=ends, nice=True) if equal else alt.Scale(zero=False, nice=True)
@@ -418,10 +422,10 @@ def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, mar
         .encode(
             x,
             y,
-            stroke=emphasis(ACCENT, GREY),
-            fill=emphasis(ACCENT, GREY),
+            stroke=emphasise_marked(ACCENT, GREY),
+            fill=emphasise_marked(ACCENT, GREY),
             fillOpacity=alt.when("datum.answered").then(alt.value(0.75)).otherwise(alt.value(0)),
-            size=emphasis(190, 80),
+            size=emphasise_marked(190, 80),
             order="marked:Q",
             tooltip=[
                 alt.Tooltip("text:N", title="Query"),
@@ -431,10 +435,10 @@ def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, mar
                 *skipped,
             ],
         )
-        .add_params(pick("query_id"))
+        .add_params(select_by_click("query_id"))
     )
     draws = alt.Chart(pd.DataFrame({"x": ends, "y": ends})).mark_line(strokeDash=[4, 4], strokeWidth=1, color=GREY)
-    return layered(*([draws.encode(x, y)] if alike else []), dots, height=SCATTER_HEIGHT)
+    return layer_charts(*([draws.encode(x, y)] if alike else []), dots, height=SCATTER_HEIGHT)
 
 
 def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart:
@@ -455,8 +459,8 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
     shown = [verdict for verdict in VERDICTS if (table["verdict"] == verdict).any()]
     short = short_names(order)
     places = {run: str(place) for place, run in enumerate(order, 1)}
-    by_place = replaced_by(places)
-    by_name = replaced_by({run: f"{short[run]}  {place}" for run, place in places.items()})
+    by_place = label_expression(places)
+    by_name = label_expression({run: f"{short[run]}  {place}" for run, place in places.items()})
     x_axis = names_axis((), orient="top", labelAngle=0, labelOverlap="parity", labelExpr=by_place, grid=False)
     y_axis = names_axis((), labelAngle=0, labelExpr=by_name, grid=False)
     why = [alt.Tooltip("undefined:N", title="Reason for no test")] if VERDICTS[2] in shown else []
@@ -490,13 +494,13 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Chart
         "verdict:N",
         title=None,
         scale=alt.Scale(domain=shown, range=[colours[verdict] for verdict in shown]),
-        legend=legend(symbolStrokeColor=GREY, symbolStrokeWidth=1),
+        legend=make_legend(symbolStrokeColor=GREY, symbolStrokeWidth=1),
     )
     outlined = alt.when(f"datum.verdict === '{VERDICTS[2]}'").then(alt.value(FAINT))
-    cells = base.mark_rect(strokeWidth=1).encode(colour, stroke=outlined).add_params(pick("run", "against"))
+    cells = base.mark_rect(strokeWidth=1).encode(colour, stroke=outlined).add_params(select_by_click("run", "against"))
     dots = base.mark_circle(size=16, opacity=1).transform_filter("datum.bars === 'overlap'")
     side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
     # Screen readers would announce an empty layer as an image without a name.
-    return layered(
+    return layer_charts(
         cells, *([dots] if (table["bars"] == "overlap").any() else []), height=side * max(3, len(order)) + LEGEND_HEIGHT
     )

@@ -55,7 +55,7 @@ def main() -> None:
     words = sys.argv[1:]
     if os.name == "nt":
         words = expand_patterns(words)
-    if code := run(words):
+    if code := run_command(words):
         sys.exit(code)
 
 
@@ -67,7 +67,7 @@ def expand_patterns(words: Sequence[str]) -> list[str]:
     return expanded
 
 
-def run(words: Sequence[str]) -> int:
+def run_command(words: Sequence[str]) -> int:
     """Run a command and print its output.
 
     Args:

@@ -10,10 +10,10 @@ import click
 from click.core import ParameterSource
 
 from ..errors import InputError
-from ..operations import ABOUT_GROUPS, SECTIONS, find_operation, renamed
+from ..operations import ABOUT_GROUPS, SECTIONS, find_operation, replace_old_name
 from ..operations.describing import DATE, LARGEST, Parameter
 from ..text import one_line
-from .table import Description, descriptions
+from .table import Description, read_descriptions
 
 GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 
@@ -64,27 +64,27 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the first words of all commands, and the names after a command with arguments, as "export figure"."""
-        return sorted(set(map(_top_name, descriptions())))
+        return sorted(set(map(_top_name, read_descriptions())))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that the words begin with, also by its earlier name."""
-        words = list(renamed(args))
+        words = list(replace_old_name(args))
         name = " ".join(words[:2])
-        if name in descriptions() and _top_name(name) == name:
+        if name in read_descriptions() and _top_name(name) == name:
             words = [name, *words[2:]]
         return super().resolve_command(ctx, words)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command or the group with a first word."""
-        found = [one for name, one in descriptions().items() if _top_name(name) == cmd_name]
-        if not found:
+        matches = [description for name, description in read_descriptions().items() if _top_name(name) == cmd_name]
+        if not matches:
             return None
-        own = next((one for one in found if one.name == cmd_name), None)
-        if own is not None and len(found) == 1:
+        own = next((description for description in matches if description.name == cmd_name), None)
+        if own is not None and len(matches) == 1:
             return command_of(own, cmd_name)
-        return _group_of(cmd_name, own, found)
+        return _group_of(cmd_name, own, matches)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections of the help."""
@@ -97,7 +97,7 @@ class Commands(click.Group):
 def _top_name(name: str) -> str:
     """Return the first word of a command's name; the whole name if that word is a command with arguments."""
     word = name.partition(" ")[0]
-    own = descriptions().get(word)
+    own = read_descriptions().get(word)
     return name if own is not None and any(one.option.positional for one in own.parameters) else word
 
 
@@ -106,9 +106,13 @@ def _group_of(word: str, own: Description | None, found: list[Description]) -> c
     if own is not None:
         alone = command_of(own, word)
         return click.Group(
-            word, commands, params=alone.params, callback=alone.callback, help=alone.help,
+            word,
+            commands,
+            params=alone.params,
+            callback=alone.callback,
+            help=alone.help,
             invoke_without_command=True,
-        )  # fmt: skip
+        )
     summary = next(section[word] for section in SECTIONS.values() if word in section)
     about = ABOUT_GROUPS.get(word)
     return click.Group(word, commands, help=f"{summary}\n\n{about}" if about else summary)
@@ -129,65 +133,79 @@ def command_of(operation: Description, name: str) -> click.Command:
     if operation.has_json:
         parameters.append(click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object."))
     return click.Command(
-        name, params=parameters, callback=lambda **values: _run(operation, values), help=operation.help
+        name, params=parameters, callback=lambda **values: _run_operation(operation, values), help=operation.help
     )
 
 
-def _parameter_of(one: Parameter) -> click.Parameter:
-    option, kind = one.option, _type_of(one)
-    default = one.default
+def _parameter_of(parameter: Parameter) -> click.Parameter:
+    option, kind = parameter.option, _type_of(parameter)
+    default = parameter.default
     # A default, even None, would make a required value optional.
-    further = {} if one.required or one.many else {"default": default}
+    further = {} if parameter.required or parameter.many else {"default": default}
     if option.positional:
         return click.Argument(
-            [one.name], type=kind, nargs=-1 if one.many else 1, required=one.required, metavar=option.metavar, **further
+            [parameter.name],
+            type=kind,
+            nargs=-1 if parameter.many else 1,
+            required=parameter.required,
+            metavar=option.metavar,
+            **further,
         )
     return click.Option(
-        [*one.flags, one.name], type=None if one.kind is bool else kind, is_flag=True if one.kind is bool else None,
-        multiple=one.many, required=one.required, show_default=default not in (None, False, "", ()),
-        help=option.help or None, metavar=option.metavar, envvar=option.variable, **further,
-    )  # fmt: skip
+        [*parameter.flags, parameter.name],
+        type=None if parameter.kind is bool else kind,
+        is_flag=True if parameter.kind is bool else None,
+        multiple=parameter.many,
+        required=parameter.required,
+        show_default=default not in (None, False, "", ()),
+        help=option.help or None,
+        metavar=option.metavar,
+        envvar=option.variable,
+        **further,
+    )
 
 
-def _type_of(one: Parameter) -> click.ParamType[Any]:
-    option = one.option
+def _type_of(parameter: Parameter) -> click.ParamType[Any]:
+    option = parameter.option
     if option.choices:
         return click.Choice(list(option.choices))
     if option.file is not None:
-        path = Path if one.kind is Path else None
+        path = Path if parameter.kind is Path else None
         return click.Path(exists=option.exists, dir_okay=not option.exists, allow_dash=option.stdin, path_type=path)
-    if one.kind is int:
-        return Whole(one)
-    if one.kind is float:
+    if parameter.kind is int:
+        return Whole(parameter)
+    if parameter.kind is float:
         return Number(option.least, option.most)
-    return click.STRING if one.kind is str else click.DateTime([DATE])
+    return click.STRING if parameter.kind is str else click.DateTime([DATE])
 
 
-def _run(operation: Description, values: dict[str, Any]) -> int | None:
+def _run_operation(operation: Description, values: dict[str, Any]) -> int | None:
     context = click.get_current_context()
     if context.invoked_subcommand is not None:
         return None
     # Imported here, because the help does not need it.
-    from ..operations.opening import Elsewhere, Opening, answering
+    from ..operations.opening import Elsewhere, Opening, find_answering_door
     from ..operations.output import print_result
     from .through import ask_server
 
     given = {
-        one.name: values[one.name] for one in operation.parameters if context.get_parameter_source(one.name) in GIVEN
+        parameter.name: values[parameter.name]
+        for parameter in operation.parameters
+        if context.get_parameter_source(parameter.name) in GIVEN
     }
     as_json = bool(values.get("as_json"))
     if as_json and (other := next((name for name in operation.not_json if given.get(name)), None)):
-        flag = next(one.shown for one in operation.parameters if one.name == other)
+        flag = next(parameter.shown for parameter in operation.parameters if parameter.name == other)
         raise InputError("options-exclude-each-other", f"{flag} and --json cannot be combined.", "Use one of them.")
     file: Path | None = values["project_path"]
-    if operation.opens and file is not None and (door := answering(file)) is not None:
+    if operation.opens and file is not None and (door := find_answering_door(file)) is not None:
         return ask_server(door, operation, given, as_json, str(file))
     known = find_operation(operation.name)
     if known is None:
         raise RuntimeError(f"the table of operations is out of date: it has {operation.name}; run make docs")
     try:
         result = known.call(given, Opening(file))
-    except Elsewhere as there:
-        return ask_server(there.door, operation, given, as_json, there.project)
+    except Elsewhere as elsewhere:
+        return ask_server(elsewhere.door, operation, given, as_json, elsewhere.project)
     print_result(result, as_json)
     return 0

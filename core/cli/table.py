@@ -49,12 +49,12 @@ class Description:
 
 
 @functools.cache
-def descriptions() -> dict[str, Description]:
+def read_descriptions() -> dict[str, Description]:
     """Return all operations by name, from the table."""
-    return {one["name"]: _described(one) for one in json.loads(TABLE.read_bytes())}
+    return {record["name"]: _make_description(record) for record in json.loads(TABLE.read_bytes())}
 
 
-def _described(record: dict[str, Any]) -> Description:
+def _make_description(record: dict[str, Any]) -> Description:
     parameters = tuple(map(_parameter_of, record.pop("parameters")))
     return Description(**{**record, "not_json": tuple(record["not_json"])}, parameters=parameters)
 
@@ -70,23 +70,30 @@ def table_of(operations: Sequence[Operation]) -> str:
     """Return the table of operations as JSON, one line each."""
     records = (
         {
-            "name": one.name, "help": one.help, "at_shell": one.at_shell, "opens": "project" in one.request.special,
-            "reads": one.always_reads, "has_json": one.has_json, "not_json": one.not_json,
-            "parameters": list(map(_record_of, one.parameters)),
+            "name": operation.name,
+            "help": operation.help,
+            "at_shell": operation.at_shell,
+            "opens": "project" in operation.request.special,
+            "reads": operation.always_reads,
+            "has_json": operation.has_json,
+            "not_json": operation.not_json,
+            "parameters": list(map(_record_of, operation.parameters)),
         }
-        for one in operations
-    )  # fmt: skip
+        for operation in operations
+    )
     lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
     return f"[\n{lines}\n]\n"
 
 
-def _record_of(one: Parameter) -> dict[str, Any]:
+def _record_of(parameter: Parameter) -> dict[str, Any]:
     functions = ("parse", "default", "kept")
-    usual = vars(Option()) | {name: getattr(one.option, name) for name in functions}
-    option = {name: value for name, value in vars(one.option).items() if value != usual[name]}
+    usual = vars(Option()) | {name: getattr(parameter.option, name) for name in functions}
+    option = {name: value for name, value in vars(parameter.option).items() if value != usual[name]}
     # The shell only shows this default. The process that runs the operation decides on some defaults.
-    default = one.option.default() if one.option.default and not one.option.variable else one.default
-    positional = {"positional": True} if one.option.positional else {}
-    parts = {"name": one.name, "many": one.many, "default": default, "required": one.required}
-    kind = next(name for name, kind in KINDS.items() if kind is one.kind)
+    default = (
+        parameter.option.default() if parameter.option.default and not parameter.option.variable else parameter.default
+    )
+    positional = {"positional": True} if parameter.option.positional else {}
+    parts = {"name": parameter.name, "many": parameter.many, "default": default, "required": parameter.required}
+    kind = next(name for name, kind in KINDS.items() if kind is parameter.kind)
     return parts | {"kind": kind} | positional | option

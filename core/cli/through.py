@@ -19,10 +19,10 @@ from typing import IO, Any, TextIO
 
 import click
 
-from ..atomic_files import make_folder, written
+from ..atomic_files import make_folder, replace_file
 from ..errors import InputError, ProjectError, WorkbenchError
 from ..operations.describing import DATE
-from ..operations.opening import HEALTH_SECONDS, authorization
+from ..operations.opening import HEALTH_SECONDS, authorization_header
 from ..store import Door, current_author, no_room
 from .table import Description
 
@@ -65,8 +65,8 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         ExitStack() as opened,
         httpx2.Client(base_url=f"{door.address}/api/v1/", timeout=None, trust_env=False) as client,
     ):
-        client.headers = {**authorization(door), "X-Exam-Shell": json.dumps(shell)}
-        values, files = _parts(operation, given, opened)
+        client.headers = {**authorization_header(door), "X-Exam-Shell": json.dumps(shell)}
+        values, files = _request_parts(operation, given, opened)
         lines: Lines = queue.SimpleQueue()
 
         # An operation that only reads is sent as GET.
@@ -77,49 +77,49 @@ def ask_server(door: Door, operation: Description, given: Mapping[str, Any], as_
         parts += [(parameter, (str(at), file)) for at, (parameter, _, file) in enumerate(files)]
         request: dict[str, Any] = {"method": "GET", "params": values} if reads else {"method": "POST", "files": parts}
 
-        def ask() -> None:
+        def send_request() -> None:
             try:
                 with client.stream(url=operation.name.replace(" ", "/"), **request) as answer:
                     if answer.status_code != 200:
-                        raise _refused(answer.read())
+                        raise _refusal_error(answer.read())
                     for line in answer.iter_lines():
                         lines.put(json.loads(line))
-                lines.put(_gone("the answer ended early"))
+                lines.put(_connection_lost("the answer ended early"))
             except (httpx2.HTTPError, OSError) as error:
-                lines.put(no_room("the output", error) or _gone(type(error).__name__))
+                lines.put(no_room("the output", error) or _connection_lost(type(error).__name__))
             except WorkbenchError as error:
                 lines.put(error)
 
-        def steer(method: str) -> None:
+        def steer_run(method: str) -> None:
             with suppress(httpx2.HTTPError):
                 client.request(method, f"run/{number}", timeout=HEALTH_SECONDS)
 
-        asking = threading.Thread(target=ask, daemon=True)
+        asking = threading.Thread(target=send_request, daemon=True)
         asking.start()
-        code = _follow(lines, steer)
+        code = _follow_output(lines, steer_run)
         asking.join(HEALTH_SECONDS)
         return code
 
 
-def _parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
+def _request_parts(operation: Description, given: Mapping[str, Any], opened: ExitStack) -> tuple[list[Any], list[Any]]:
     """Return the values of a request as texts, and the files that it names."""
     values: list[tuple[str, str]] = []
     files: list[tuple[str, str, IO[bytes]]] = []
-    for one in operation.parameters:
+    for parameter in operation.parameters:
         # The author is part of the header about the shell.
-        value = None if one.name == "author" else given.get(one.name)
+        value = None if parameter.name == "author" else given.get(parameter.name)
         for each in value if isinstance(value, tuple | list) else [] if value is None else [value]:
             name = str(each)
-            if one.option.file in ("read", "read if sent") and (
-                Path(name).is_file() or (one.option.stdin and name == "-")
+            if parameter.option.file in ("read", "read if sent") and (
+                Path(name).is_file() or (parameter.option.stdin and name == "-")
             ):
-                files.append((one.name, name, _opened(name, opened)))
+                files.append((parameter.name, name, _open_sent_file(name, opened)))
             else:
-                values.append((one.name, each.strftime(DATE) if isinstance(each, datetime) else name))
+                values.append((parameter.name, each.strftime(DATE) if isinstance(each, datetime) else name))
     return values, files
 
 
-def _opened(name: str, opened: ExitStack) -> IO[bytes]:
+def _open_sent_file(name: str, opened: ExitStack) -> IO[bytes]:
     if name == "-":
         # A request states its length, so standard input is read to its end first.
         spooled = opened.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
@@ -132,16 +132,16 @@ def _opened(name: str, opened: ExitStack) -> IO[bytes]:
         raise InputError("cannot-read-file", f"Cannot read {name} ({error.strerror}).") from error
 
 
-def _refused(answer: bytes) -> ProjectError:
-    told = json.loads(answer or b"{}")
+def _refusal_error(answer: bytes) -> ProjectError:
+    reply = json.loads(answer or b"{}")
     return ProjectError(
-        str(told.get("code") or "server-refused"),
-        str(told.get("message") or "The server refused the request."),
-        str(told.get("hint") or ""),
+        str(reply.get("code") or "server-refused"),
+        str(reply.get("message") or "The server refused the request."),
+        str(reply.get("hint") or ""),
     )
 
 
-def _gone(reason: str) -> ProjectError:
+def _connection_lost(reason: str) -> ProjectError:
     return ProjectError(
         "server-gone",
         f"Lost the connection to the server that has the project open ({reason}).",
@@ -149,7 +149,7 @@ def _gone(reason: str) -> ProjectError:
     )
 
 
-def _follow(lines: Lines, steer: Any) -> int:
+def _follow_output(lines: Lines, steer: Any) -> int:
     """Print the server's output until its last line. Ctrl+C stops the operation; a second one stops this process."""
     stopping = False
     # Files arrive in pieces. They are moved to their places together, once all are complete.
@@ -167,7 +167,7 @@ def _follow(lines: Lines, steer: Any) -> int:
                     made.clear()
                     steer("POST")
                 else:
-                    _take(line, files, made)
+                    _take_line(line, files, made)
             except KeyboardInterrupt:
                 if stopping:
                     raise click.Abort from None
@@ -181,22 +181,22 @@ def _follow(lines: Lines, steer: Any) -> int:
                 raise
 
 
-def _take(line: Mapping[str, Any], files: ExitStack, made: dict[Path, Path]) -> None:
+def _take_line(line: Mapping[str, Any], files: ExitStack, made: dict[Path, Path]) -> None:
     """Print a text, or write a piece of a file."""
     if "folder" in line:
         make_folder(Path(line["folder"]))
     elif "file" in line:
         path = Path(line["file"], line.get("within", ""))
         if path not in made:
-            made[path] = files.enter_context(written(path))
+            made[path] = files.enter_context(replace_file(path))
         with made[path].open("ab") as file:
             file.write(base64.b64decode(line["data"]))
     for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
         if name in line:
-            _print(stream, base64.b64decode(line[name]))
+            _print_content(stream, base64.b64decode(line[name]))
 
 
-def _print(stream: TextIO, content: bytes) -> None:
+def _print_content(stream: TextIO, content: bytes) -> None:
     try:
         stream.flush()
         stream.buffer.write(content)

@@ -16,20 +16,29 @@ from ..bank import (
     Proposal,
     State,
     check_version,
-    drafts,
     find_question,
     item_facts,
-    proposals,
+    list_drafts,
+    list_proposals,
+    list_questions,
     put_drafts,
-    questions,
-    retired,
+    retire_questions,
 )
 from ..errors import InputError
 from ..formats import ExamItem, exam_files, write_matrix
 from ..graders import bare_choices, key_position
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..measures import Array
-from ..records import CLOSED_BOOK, ELSEWHERE, ORACLE, Student, find_students, passage_texts, retrieved, verdicts
+from ..records import (
+    CLOSED_BOOK,
+    ELSEWHERE,
+    ORACLE,
+    Student,
+    answer_outcomes,
+    find_students,
+    passage_texts,
+    read_retrieval,
+)
 from ..store import Project
 from ..text import first_few, written_text
 from ..types import Asked, Question
@@ -93,10 +102,12 @@ def exam_items(project: Project, query_id: str | None = None, version: int | Non
     Raises:
         InputError: the version is unknown.
     """
-    found = [q for q in questions(project, version, query_id) if q.kind == "choice" and (q.text or "").strip()]
+    choice_questions = [
+        q for q in list_questions(project, version, query_id) if q.kind == "choice" and (q.text or "").strip()
+    ]
     facts = item_facts(project, query_id)
     texts = passage_texts(project, [one.source_passage_id for one in facts.values() if one.source_passage_id])
-    return [_item(question, facts.get(question.question_id, ItemFacts()), texts) for question in found]
+    return [_make_item(question, facts.get(question.question_id, ItemFacts()), texts) for question in choice_questions]
 
 
 def proposed_items(project: Project, query_id: str | None = None, states: Sequence[State] = ("open",)) -> list[Item]:
@@ -106,12 +117,12 @@ def proposed_items(project: Project, query_id: str | None = None, states: Sequen
         query_id: only those of this query; None for all.
         states: only proposals in these states.
     """
-    every = proposals(project, query_id, states)
+    every = list_proposals(project, query_id, states)
     texts = passage_texts(project, [proposal.passage_id for proposal in every if proposal.item and proposal.passage_id])
-    return [_proposed(proposal, proposal.item, texts) for proposal in every if proposal.item is not None]
+    return [_proposed_item(proposal, proposal.item, texts) for proposal in every if proposal.item is not None]
 
 
-def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Question]:
+def retire_exam_items(project: Project, question_ids: Sequence[str], author: str) -> list[Question]:
     """Retire items in a person's drafts, in one step that can be undone. The bank changes when the drafts are saved.
 
     Returns:
@@ -120,11 +131,11 @@ def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Q
     Raises:
         InputError: an id is not that of an item in the bank.
     """
-    known = {q.question_id for q in questions(project) if q.kind == "choice"}
+    known = {q.question_id for q in list_questions(project) if q.kind == "choice"}
     for key in question_ids:
         if key not in known:
             raise InputError("unknown-item", f"Unknown item '{key}'.", "List the items with exam items list.")
-    gone = retired([find_question(project, author, key) for key in dict.fromkeys(question_ids)])
+    gone = retire_questions([find_question(project, author, key) for key in dict.fromkeys(question_ids)])
     put_drafts(project, author, gone)
     return gone
 
@@ -133,12 +144,12 @@ def retired_in_drafts(project: Project, author: str) -> set[str]:
     """Return the ids of the items that a person has retired in unsaved drafts."""
     return {
         key
-        for key, draft in drafts(project, author).items()
+        for key, draft in list_drafts(project, author).items()
         if draft.question.kind == "choice" and not draft.question.active
     }
 
 
-def _item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> Item:
+def _make_item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> Item:
     choices = tuple(bare_choices(question.choices))
     at = key_position(Asked(question.text or "", question.answer_key or "", question.choices))
     return Item(
@@ -157,7 +168,7 @@ def _item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> Item:
     )
 
 
-def _proposed(proposal: Proposal, drafted: DraftedItem, texts: dict[str, str]) -> Item:
+def _proposed_item(proposal: Proposal, drafted: DraftedItem, texts: dict[str, str]) -> Item:
     return Item(
         drafted.question_id,
         proposal.query_id,
@@ -202,7 +213,7 @@ Given = tuple[Task, Context, Sequence[tuple[Task, Context]]]
 """An item, its texts, and the worked items before it with theirs."""
 
 
-def tasks(
+def list_tasks(
     project: Project,
     query_id: str | None = None,
     version: int | None = None,
@@ -221,7 +232,7 @@ def tasks(
     return [
         task
         for item in exam_items(project, query_id, version)
-        if (item.active if ids is None else item.question_id in ids) and (task := _task(item))
+        if (item.active if ids is None else item.question_id in ids) and (task := _make_task(item))
     ]
 
 
@@ -229,10 +240,10 @@ def tasks_named(project: Project, question_ids: Sequence[str]) -> list[Task]:
     """Return the named items that can be asked, in the given order. Retired items are included, because worked items
     stay fixed."""
     known = {item.question_id: item for item in exam_items(project)} if question_ids else {}
-    return [task for name in question_ids if name in known and (task := _task(known[name]))]
+    return [task for name in question_ids if name in known and (task := _make_task(known[name]))]
 
 
-def _task(item: Item) -> Task | None:
+def _make_task(item: Item) -> Task | None:
     key = item.key_position
     if item.key is None or key is None:
         return None
@@ -240,7 +251,7 @@ def _task(item: Item) -> Task | None:
     return Task(item.question_id, item.text, item.choices, key, asked, item.topic, item.source_text)
 
 
-def contexts(
+def item_contexts(
     project: Project, retrieval: str | None, k: int | None, asked: Sequence[Task]
 ) -> dict[str, Context | None]:
     """Return the texts that go with each item, by question id; None if texts are required but missing.
@@ -259,7 +270,7 @@ def contexts(
         " WHERE name = ? AND rank <= ? ORDER BY question_key, rank",
         [retrieval, k or 1],
     )
-    found: dict[str, list[str]] = grouped(rows)
+    found: dict[str, list[str]] = group_pairs(rows)
     return {task.question_id: tuple(found[task.question_id]) if task.question_id in found else None for task in asked}
 
 
@@ -306,16 +317,16 @@ class Sheet:
     without_context: list[Task]
 
 
-def sheet(project: Project, student: Student, asked: Sequence[Task]) -> Sheet:
+def make_sheet(project: Project, student: Student, asked: Sequence[Task]) -> Sheet:
     """Return an examinee's sheet for some items."""
     if student.sat_elsewhere:
         return Sheet([Line((task, (), ()), ELSEWHERE) for task in asked], [])
     worked = tasks_named(project, student.parameters.get("worked", []))
-    found = contexts(project, student.retrieval, student.k, [*asked, *worked])
-    examples = [(task, found[task.question_id] or ()) for task in worked]
+    texts = item_contexts(project, student.retrieval, student.k, [*asked, *worked])
+    examples = [(task, texts[task.question_id] or ()) for task in worked]
     lines, without = [], []
     for task in asked:
-        context = found[task.question_id]
+        context = texts[task.question_id]
         if context is None:
             without.append(task)
             continue
@@ -347,15 +358,15 @@ class Standing:
         return self.items - self.answered - self.failed - self.without_context
 
 
-def standing(project: Project, student: Student, query_id: str | None = None) -> Standing:
+def examinee_standing(project: Project, student: Student, query_id: str | None = None) -> Standing:
     """Return the progress of an examinee in the newest version of an exam.
 
     Args:
         query_id: only items of this query; None for all.
     """
-    asked = tasks(project, query_id)
-    whole = sheet(project, student, asked)
-    known, keys = verdicts(project), text_keys(project, [task.asked for task in asked])
+    asked = list_tasks(project, query_id)
+    whole = make_sheet(project, student, asked)
+    known, keys = answer_outcomes(project), text_keys(project, [task.asked for task in asked])
     places = [(student.key, keys[line.task.asked], line.context) for line in whole.lines if line.task.asked in keys]
     said = [known[place] for place in places if place in known]
     answered = [correct for correct in said if correct is not None]
@@ -396,7 +407,7 @@ class Responses:
         return {name: [student.factors.get(name, UNSTATED) for student in self.students] for name in names}
 
 
-def responses(
+def examinee_responses(
     project: Project,
     students: Sequence[str] | None = None,
     items: Sequence[str] | None = None,
@@ -416,7 +427,7 @@ def responses(
     """
     chosen = find_students(project, students)
     version = check_version(project, version)
-    banked = [question for question in questions(project, version, query_id) if question.kind == "choice"]
+    banked = [question for question in list_questions(project, version, query_id) if question.kind == "choice"]
     if items is None:
         columns = [question.question_id for question in banked if question.active]
     else:
@@ -425,7 +436,7 @@ def responses(
             raise InputError(
                 "unknown-item", f"Unknown item {first_few(unknown)}.", "List the items with exam items list."
             )
-    asked = tasks(project, query_id, version, {*columns})
+    asked = list_tasks(project, query_id, version, {*columns})
     keys = text_keys(project, [task.asked for task in asked])
     plain = dict(
         project.rows(
@@ -435,11 +446,11 @@ def responses(
         )
     )
     place = {name: at for at, name in enumerate(columns)}
-    known = verdicts(project)
+    known = answer_outcomes(project)
     correct = np.full((len(chosen), len(columns)), np.nan)
     failed = np.zeros(correct.shape, dtype=np.bool_)
 
-    def put(row: int, name: str, verdict: bool | None) -> None:
+    def put_verdict(row: int, name: str, verdict: bool | None) -> None:
         correct[row, place[name]] = np.nan if verdict is None else float(verdict)
         failed[row, place[name]] = verdict is None
 
@@ -448,11 +459,11 @@ def responses(
             # Imported answers may be about items whose words, key or choices are unknown, so they are found by the
             # question.
             for name in columns:
-                if (found := (student.key, plain[name], ELSEWHERE)) in known:
-                    put(row, name, known[found])
-        for line in sheet(project, student, asked).lines:
-            if (found := (student.key, keys.get(line.task.asked, 0), line.context)) in known:
-                put(row, line.task.question_id, known[found])
+                if (answer_place := (student.key, plain[name], ELSEWHERE)) in known:
+                    put_verdict(row, name, known[answer_place])
+        for line in make_sheet(project, student, asked).lines:
+            if (answer_place := (student.key, keys.get(line.task.asked, 0), line.context)) in known:
+                put_verdict(row, line.task.question_id, known[answer_place])
     topics = {task.question_id: task.topic for task in asked}
     return Responses(chosen, columns, [topics.get(name) for name in columns], correct, failed)
 
@@ -471,14 +482,14 @@ def exam_json(project: Project, query_id: str | None = None) -> str:
     if not items:
         raise InputError("no-items", "No items to export.", "Import an exam: exam import exam FILE.")
     names = [name for (name,) in project.rows("SELECT name FROM retrievals ORDER BY retrieval_key")]
-    found = project.read(lambda cursor: {name: retrieved(cursor, name) for name in names})
-    ids = {passage for rankings in found.values() for ranking in rankings.values() for passage, _ in ranking}
+    all_rankings = project.read(lambda cursor: {name: read_retrieval(cursor, name) for name in names})
+    ids = {passage for rankings in all_rankings.values() for ranking in rankings.values() for passage, _ in ranking}
     texts = passage_texts(project, list(ids))
     written = []
     for item in items:
         contexts = {
             name: tuple(texts[passage] for passage, _ in rankings[item.question_id] if passage in texts)
-            for name, rankings in found.items()
+            for name, rankings in all_rankings.items()
             if item.question_id in rankings
         }
         written.append(
@@ -497,12 +508,12 @@ def answers_csv(project: Project, query_id: str | None = None) -> str:
     Raises:
         InputError: no item has an answer.
     """
-    found = responses(project, query_id=query_id)
-    if np.isnan(found.correct).all():
+    matrix = examinee_responses(project, query_id=query_id)
+    if np.isnan(matrix.correct).all():
         raise InputError(
             "no-answers",
             "No answers to export.",
             "Run the exam (exam examinees run), or import answers (exam import lm-eval FILE).",
         )
-    rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in found.correct]
-    return written_text(write_matrix, found.items, zip(found.names, rows, strict=True))
+    rows = [[None if np.isnan(cell) else bool(cell) for cell in row] for row in matrix.correct]
+    return written_text(write_matrix, matrix.items, zip(matrix.names, rows, strict=True))

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import InputError
-from ..grouping import grouped
-from ..measures import ALPHA, Array, holm, mcnemar, randomisation_test, wilson
+from ..grouping import group_pairs
+from ..measures import ALPHA, Array, adjust_holm, mcnemar_tests, randomisation_test, wilson_interval
 from ..measures.item_response import (
     DROP,
     REPEATS,
@@ -23,21 +23,21 @@ from ..measures.item_response import (
     Improvement,
     Model,
     Planting,
-    analyse,
+    analyse_responses,
     design_of,
-    improve,
-    plant,
+    improve_items,
+    plant_faults,
 )
 from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 from ..store import Project, cached
-from ._exam_items import UNSTATED, Responses, responses
+from ._exam_items import UNSTATED, Responses, examinee_responses
 
 LEAST = 10
 """Minimum number of answers that an examinee must have given in a topic for its accuracy to be shown."""
 
 Test = Literal["mcnemar", "randomisation"]
 TESTS: tuple[Test, ...] = get_args(Test)
-_TESTS: Mapping[Test, Callable[[Array], Array]] = {"mcnemar": mcnemar, "randomisation": randomisation_test}
+_TESTS: Mapping[Test, Callable[[Array], Array]] = {"mcnemar": mcnemar_tests, "randomisation": randomisation_test}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Score:
     @property
     def accuracy_interval(self) -> tuple[float, float] | None:
         """Wilson's 95 % interval (low, high) of the accuracy; None without answers."""
-        return wilson(self.right, self.answered)
+        return wilson_interval(self.right, self.answered)
 
     @property
     def strict_accuracy(self) -> float | None:
@@ -101,11 +101,11 @@ class Row:
 
 def exam_board(found: Responses) -> list[Row]:
     """Return examinees by falling accuracy; those without an answer last, equal ones in the order of the project."""
-    rows = [Row(student, _score(found.correct[at], found.failed[at])) for at, student in enumerate(found.students)]
+    rows = [Row(student, _make_score(found.correct[at], found.failed[at])) for at, student in enumerate(found.students)]
     return sorted(rows, key=lambda row: -1.0 if row.score.accuracy is None else row.score.accuracy, reverse=True)
 
 
-def _score(correct: Array, failed: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Score:
+def _make_score(correct: Array, failed: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Score:
     answered = ~np.isnan(correct)
     return Score(len(correct), int(answered.sum()), int(np.nansum(correct)), int(failed.sum()))
 
@@ -132,18 +132,18 @@ class Grid:
         return rows[0].score.accuracy if rows else None
 
 
-def grid(board: Sequence[Row]) -> Grid:
+def leaderboard_grid(board: Sequence[Row]) -> Grid:
     """Return a leaderboard as a grid of models by retrievals.
 
     Args:
         board: as `exam_board` returns it.
     """
-    cells = grouped(((_level(row, "model"), _level(row, "retrieval")), row) for row in board)
+    cells = group_pairs(((_factor_level(row, "model"), _factor_level(row, "retrieval")), row) for row in board)
     ordered = sorted(board, key=lambda row: row.student.key)
-    models = list(dict.fromkeys(_level(row, "model") for row in ordered))
-    met = dict.fromkeys(_level(row, "retrieval") for row in ordered)
+    models = list(dict.fromkeys(_factor_level(row, "model") for row in ordered))
+    met = dict.fromkeys(_factor_level(row, "retrieval") for row in ordered)
     retrievals = sorted(met, key=lambda name: {CLOSED_BOOK: -1, ORACLE: 1}.get(name, 0))
-    found = {
+    accuracies = {
         model: {
             retrieval: accuracy
             for retrieval in retrievals
@@ -151,10 +151,10 @@ def grid(board: Sequence[Row]) -> Grid:
         }
         for model in models
     }
-    return Grid(models, retrievals, cells, {model: best_classical(levels) for model, levels in found.items()})
+    return Grid(models, retrievals, cells, {model: best_classical(levels) for model, levels in accuracies.items()})
 
 
-def _level(row: Row, factor: str) -> str:
+def _factor_level(row: Row, factor: str) -> str:
     return row.student.factors.get(factor, UNSTATED)
 
 
@@ -174,18 +174,18 @@ class TopicRow:
     score: Score
 
 
-def by_topic(found: Responses, least: int = LEAST) -> list[TopicRow]:
+def by_topic(responses: Responses, least: int = LEAST) -> list[TopicRow]:
     """Return accuracy by topic, examinees in the order of the project, topics by name.
 
     Args:
         least: a cell with fewer answers is left out.
     """
-    topics = sorted({topic for topic in found.topics if topic is not None})
+    topics = sorted({topic for topic in responses.topics if topic is not None})
     rows = []
-    for at, student in enumerate(found.students):
+    for at, student in enumerate(responses.students):
         for topic in topics:
-            columns = [place for place, name in enumerate(found.topics) if name == topic]
-            score = _score(found.correct[at, columns], found.failed[at, columns])
+            columns = [place for place, name in enumerate(responses.topics) if name == topic]
+            score = _make_score(responses.correct[at, columns], responses.failed[at, columns])
             if score.answered >= least:
                 rows.append(TopicRow(student, topic, score))
     return rows
@@ -221,34 +221,34 @@ class Comparison:
         return (self.only_first - self.only_second) / self.items if self.items else None
 
 
-def only_right(found: Responses, first: str, second: str) -> tuple[list[str], list[str]]:
+def only_right(responses: Responses, first: str, second: str) -> tuple[list[str], list[str]]:
     """Return the items that only the first, and those that only the second of two examinees got right.
 
     Args:
-        first, second: names of examinees that are among those of `found`.
+        first, second: names of examinees that are among those of `responses`.
     """
-    difference = found.correct[found.names.index(first)] - found.correct[found.names.index(second)]
-    one, other = (
-        [item for item, value in zip(found.items, difference, strict=True) if value == sign] for sign in (1, -1)
+    difference = responses.correct[responses.names.index(first)] - responses.correct[responses.names.index(second)]
+    first_only, other = (
+        [item for item, value in zip(responses.items, difference, strict=True) if value == sign] for sign in (1, -1)
     )
-    return one, other
+    return first_only, other
 
 
-def compare(found: Responses, test: Test = "mcnemar") -> list[Comparison]:
+def compare_examinees(responses: Responses, test: Test = "mcnemar") -> list[Comparison]:
     """Compare every two examinees, paired by item.
 
     Args:
         test: mcnemar (exact), or the randomisation test of `measures`.
     """
-    pairs = list(combinations(range(len(found.students)), 2))
+    pairs = list(combinations(range(len(responses.students)), 2))
     if not pairs:
         return []
     first, second = (np.array(side) for side in zip(*pairs, strict=True))
-    differences = (found.correct[first] - found.correct[second]).T
+    differences = (responses.correct[first] - responses.correct[second]).T
     p_values = _TESTS[test](differences).tolist()
-    told = [at for at, p in enumerate(p_values) if not math.isnan(p)]
-    adjusted = dict(zip(told, holm([p_values[at] for at in told]), strict=True))
-    names = found.names
+    tested = [at for at, p in enumerate(p_values) if not math.isnan(p)]
+    adjusted = dict(zip(tested, adjust_holm([p_values[at] for at in tested]), strict=True))
+    names = responses.names
     return [
         Comparison(
             names[a],
@@ -298,14 +298,14 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
     Raises:
         InputError: the project has no answers.
     """
-    found = responses(project, query_id=query_id)
-    there = ~np.isnan(found.correct)
+    matrix = examinee_responses(project, query_id=query_id)
+    there = ~np.isnan(matrix.correct)
     rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
     if not len(rows):
         raise InputError("no-answers", "No examinee has answered an item yet.", "Run the exam: exam examinees run.")
-    names, items = [found.names[at] for at in rows], [found.items[at] for at in columns]
-    correct = found.correct[np.ix_(rows, columns)]
-    levels = {name: [known[at] for at in rows] for name, known in found.factors.items()}
+    names, items = [matrix.names[at] for at in rows], [matrix.items[at] for at in columns]
+    correct = matrix.correct[np.ix_(rows, columns)]
+    levels = {name: [known[at] for at in rows] for name, known in matrix.factors.items()}
     varied = {name: known for name, known in levels.items() if len(set(known)) > 1}
     if not varied:
         return AnswerTable(names, items, correct)
@@ -320,7 +320,7 @@ def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
 
 
 @cached()
-def abilities(
+def fit_abilities(
     project: Project,
     query_id: str | None = None,
     model: Model = "3pl",
@@ -340,7 +340,7 @@ def abilities(
         InputError: there are too few answers.
     """
     table = answer_table(project, query_id)
-    told = analyse(
+    told = analyse_responses(
         table.students, table.items, table.correct, table.factors, model, estimator, REPEATS if intervals else 0,
         intervals,
     )  # fmt: skip
@@ -348,7 +348,7 @@ def abilities(
 
 
 @cached()
-def shorter(
+def propose_shorter_exam(
     project: Project,
     query_id: str | None = None,
     drop: float = DROP,
@@ -360,18 +360,18 @@ def shorter(
     """Propose the items that an exam could do without; nothing is changed.
 
     Args:
-        query_id, drop, steps, criterion: see `measures.item_response.improve`.
+        query_id, drop, steps, criterion: see `measures.item_response.improve_items`.
 
     Raises:
         InputError: there are too few answers, or the share is not a percentage.
     """
     table = answer_table(project, query_id)
     design = design_of(table.students, table.factors)
-    return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
+    return improve_items(table.correct, design, table.items, drop, steps, criterion, model, estimator)
 
 
 @cached()
-def planted(
+def plant_bad_items(
     project: Project, query_id: str | None = None, model: Model = "3pl", estimator: EstimatorName = "map"
 ) -> list[Planting]:
     """Test which criterion finds bad items in this exam, by corrupting some in a copy of its answers. Nothing is
@@ -381,10 +381,10 @@ def planted(
         query_id: the exam; None for the items of all exams.
 
     Returns:
-        One row per kind of corruption; see `measures.item_response.plant`.
+        One row per kind of corruption; see `measures.item_response.plant_faults`.
 
     Raises:
         InputError: there are too few answers.
     """
     table = answer_table(project, query_id)
-    return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
+    return plant_faults(table.correct, design_of(table.students, table.factors), table.items, model, estimator)

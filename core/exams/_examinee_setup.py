@@ -18,14 +18,14 @@ from ..graders import (
     ReadingGrader,
     back_end_name,
     bare_choices,
-    fill,
+    fill_prompt,
     make_grader,
 )
 from ..records import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student, find_students, fingerprint_of, put_student
 from ..store import Project
 from ..text import how_many
-from ._exam_items import Task, tasks
-from ._item_retrievals import retrievals
+from ._exam_items import Task, list_tasks
+from ._item_retrievals import list_retrievals
 
 _SOURCE = "Guinet et al., Automated Evaluation of Retrieval-Augmented Language Models (ICML 2024), the authors' harness"
 _QUESTION = "{question}%s\n\nCandidates:\n{choices}"
@@ -34,15 +34,15 @@ RETRIEVED = "retrieved"
 _CONTEXT = {CLOSED_BOOK: "", ORACLE: "\n\nContext:{context}", RETRIEVED: "\nRetrieved Documents:\n{context}"}
 
 
-def _prompt(name: str, title: str) -> Prompt:
+def _make_prompt(name: str, title: str) -> Prompt:
     template = f"{_BEGINS}{_QUESTION % _CONTEXT[name]}{_ENDS}"
     return Prompt(f"exam-{name}", title, "choice", template, "letter", _SOURCE, 1, ("choice",))
 
 
 PROMPTS = {
-    CLOSED_BOOK: _prompt(CLOSED_BOOK, "Exam, closed book"),
-    ORACLE: _prompt(ORACLE, "Exam, with the source passage of the item"),
-    RETRIEVED: _prompt(RETRIEVED, "Exam, with retrieved passages"),
+    CLOSED_BOOK: _make_prompt(CLOSED_BOOK, "Exam, closed book"),
+    ORACLE: _make_prompt(ORACLE, "Exam, with the source passage of the item"),
+    RETRIEVED: _make_prompt(RETRIEVED, "Exam, with retrieved passages"),
 }
 """By the kind of context."""
 
@@ -54,14 +54,14 @@ Worked = tuple[Task, tuple[str, ...]]
 """A worked item with its texts."""
 
 
-def lettered(choices: Sequence[str]) -> tuple[str, ...]:
+def letter_choices(choices: Sequence[str]) -> tuple[str, ...]:
     """Return the choices as they are shown and scored, such as "A) clay"; their original letters are removed."""
     return tuple(f"{letter}) {text}" for letter, text in zip(ascii_uppercase, bare_choices(choices), strict=False))
 
 
-def values(task: Task, context: Sequence[str]) -> dict[str, str]:
+def prompt_values(task: Task, context: Sequence[str]) -> dict[str, str]:
     """Return the values of the prompts' variables; several passages are on lines of their own."""
-    return {"question": task.text, "choices": "\n".join(lettered(task.choices)), "context": "\n".join(context)}
+    return {"question": task.text, "choices": "\n".join(letter_choices(task.choices)), "context": "\n".join(context)}
 
 
 def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
@@ -69,16 +69,17 @@ def with_worked(prompt: Prompt, worked: Sequence[Worked]) -> Prompt:
     if not worked:
         return prompt
     examples = tuple(
-        Example(_shown(prompt, task, context), "", lettered(task.choices)[task.key]) for task, context in worked
+        Example(_show_worked_item(prompt, task, context), "", letter_choices(task.choices)[task.key])
+        for task, context in worked
     )
     return replace(prompt, template="{examples}\n\n" + prompt.template, example=WORKED, examples=examples)
 
 
-def _shown(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
+def _show_worked_item(prompt: Prompt, task: Task, context: Sequence[str]) -> str:
     """Return the question of a worked item with its context and choices; without a context as in a closed book."""
     of = prompt if context else PROMPTS[CLOSED_BOOK]
     shape = of.template.removeprefix(_BEGINS).removesuffix(_ENDS)
-    return fill(replace(of, template=shape), values(task, context)).user
+    return fill_prompt(replace(of, template=shape), prompt_values(task, context)).user
 
 
 Rule = Literal["random", "longest", "overlap", "embedding"]
@@ -139,15 +140,15 @@ def make_student(project: Project, plan: Plan) -> Student:
     Raises:
         InputError: as for `add_student`.
     """
-    _check(project, plan)
+    _check_plan(project, plan)
     k = plan.k if plan.retrieval not in NOT_RETRIEVED else None
-    worked = _worked(project, plan)
+    worked = _draw_worked_items(project, plan)
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
     kept: dict[str, Any]
     if plan.by in RULES:
         model, kept = RULES[plan.by], {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by}
     else:
-        spec = _reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
+        spec = _make_reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
         model, kept = spec.model, settings | {"by": spec.parameters["by"]}
         if spec.parameters["back_end"] != "openai":
             # Fixed because the default depends on the computer, which would make it another examinee.
@@ -158,7 +159,7 @@ def make_student(project: Project, plan: Plan) -> Student:
     how = f"{plan.retrieval}@{k}" if k is not None else plan.retrieval
     return Student(
         plan.name or f"{shown} {how}" + (f" ICL@{plan.icl}" if plan.icl else ""),
-        _fingerprint(kept, plan.retrieval, k),
+        _examinee_fingerprint(kept, plan.retrieval, k),
         model,
         plan.retrieval,
         k,
@@ -168,23 +169,23 @@ def make_student(project: Project, plan: Plan) -> Student:
     )
 
 
-def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
+def _examinee_fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
     """Return the fingerprint of all that changes answers: model, dtype, prompt, worked items, normalisation,
     context."""
     if parameters["by"] in RULES:
         return fingerprint_of(["student", dict(parameters), retrieval, k])
     worked = parameters.get("worked", [])
-    spec = _reader(_settings(parameters), retrieval).spec
+    spec = _make_reader(_model_settings(parameters), retrieval).spec
     identity = [spec.model, spec.prompt, spec.prompt_hash, spec.parameters, worked and WORKED, worked]
     return fingerprint_of(["student", *identity, retrieval, k])
 
 
-def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _model_settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name != "worked"}
 
 
-def _check(project: Project, plan: Plan) -> None:
-    known = [one.name for one in retrievals(project)]
+def _check_plan(project: Project, plan: Plan) -> None:
+    known = [one.name for one in list_retrievals(project)]
     check_known(
         "unknown-retrieval",
         "retrieval",
@@ -209,11 +210,11 @@ def _check(project: Project, plan: Plan) -> None:
             )
 
 
-def _worked(project: Project, plan: Plan) -> list[str]:
+def _draw_worked_items(project: Project, plan: Plan) -> list[str]:
     """Return the ids of the worked items: one more than are shown, in case the asked item is among them."""
     if not plan.icl:
         return []
-    ids = sorted(task.question_id for task in tasks(project))
+    ids = sorted(task.question_id for task in list_tasks(project))
     if len(ids) <= plan.icl:
         raise InputError(
             "too-few-items",
@@ -223,7 +224,7 @@ def _worked(project: Project, plan: Plan) -> list[str]:
     return random.Random(plan.seed).sample(ids, plan.icl + 1)
 
 
-def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
+def _make_reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
     """Return the grader with the examinee's settings, model and identity. The examinee's own steps ask it.
 
     Raises:
@@ -284,12 +285,12 @@ def get_ready(student: Student) -> Ready:
     by = student.parameters["by"]
     if by in RULES:
         return Ready(student, prompt, None, by, "none")
-    if _fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
+    if _examinee_fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
         raise GradingError(
             "model-changed",
             f"The model of examinee '{student.name}' has changed since it was added.",
             "Add it again under another name.",
         )
-    settings = _settings(student.parameters)
+    settings = _model_settings(student.parameters)
     per = {name: name for name in NORMALISATIONS}[settings.get("normalise", NORMALISE)]
-    return Ready(student, prompt, _reader(settings, retrieval).back_end, by, per)
+    return Ready(student, prompt, _make_reader(settings, retrieval).back_end, by, per)

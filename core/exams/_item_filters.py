@@ -17,23 +17,23 @@ from typing import Any, Final, Literal
 import numpy as np
 from rapidfuzz.distance import LCSseq
 
-from ..bank import NEAR, SCHEMES, STATES, accept, item_categories, proposals
+from ..bank import NEAR, SCHEMES, STATES, accept_proposals, item_categories, list_proposals
 from ..errors import FileError, InputError, Problem
 from ..graders import unit_vectors
 from ..plain_yaml import read_yaml
-from ..store import Project, cached, log, put_setting, setting
+from ..store import Project, cached, log_action, put_setting, read_setting
 from ..types import Question
 from ._exam_items import Item, exam_items, proposed_items
 from ._item_generation import PARTS, Part, Unparsed, parse_item
 from ._item_retrievals import Encode, kept_vectors
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the words of a text for the item filters: in lower case, separated by white space."""
     return text.lower().split()
 
 
-def jaccard(one: Sequence[str], other: Sequence[str]) -> float:
+def multiset_jaccard(one: Sequence[str], other: Sequence[str]) -> float:
     """Return the multiset Jaccard similarity |a∩b| / |a∪b| of two lists of words; 0 if both are empty."""
     a, b = Counter(one), Counter(other)
     union = (a | b).total()
@@ -81,9 +81,18 @@ def rouge_l(one: Sequence[str], other: Sequence[str]) -> float:
 
 
 Rule = Literal[
-    "self-contained", "extra n-gram", "extra embedding", "intra jaccard", "intra embedding", "intra rouge-l",
-    "duplicate choices", "key among discriminators", "all or none", "near duplicate", "no key",
-]  # fmt: skip
+    "self-contained",
+    "extra n-gram",
+    "extra embedding",
+    "intra jaccard",
+    "intra embedding",
+    "intra rouge-l",
+    "duplicate choices",
+    "key among discriminators",
+    "all or none",
+    "near duplicate",
+    "no key",
+]
 
 SHARE = 0.05
 """Share of the items that a default threshold removes (exam-generation-irt, A.2)."""
@@ -194,7 +203,7 @@ class Checked:
     hits: tuple[Hit, ...]
 
 
-def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
+def measure_items(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
     """Compute the values of the filters, which do not depend on thresholds (exam-generation-irt, A.2).
 
     J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc; n is the mean number of words of
@@ -219,12 +228,12 @@ def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values
     vectors = np.asarray(encode(list(texts)), np.float64)
     place = {text: at for at, text in enumerate(texts)}
 
-    def cosine(one: str, other: str) -> float:
+    def text_cosine(one: str, other: str) -> float:
         return float(vectors[place[one]] @ vectors[place[other]])
 
-    near = _nearest(vectors[[place[text] for text in joined]]) if len(items) > 1 else {}
+    near = _nearest_vectors(vectors[[place[text] for text in joined]]) if len(items) > 1 else {}
     return [
-        _values(item, cosine, (near[at][0], items[near[at][1]]) if at in near else None)
+        _measure_item(item, text_cosine, (near[at][0], items[near[at][1]]) if at in near else None)
         for at, item in enumerate(items)
     ]
 
@@ -243,7 +252,7 @@ def item_values(
     """
     found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
     found += [] if of == "bank" else proposed_items(project, query_id)
-    return measure(found, kept_vectors(project))
+    return measure_items(found, kept_vectors(project))
 
 
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:
@@ -255,64 +264,90 @@ def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Threshol
     if not 0 <= share <= 1:
         raise InputError("share-out-of-range", f"Share {share:g} is out of range.", "Use a number from 0 to 1.")
     return Thresholds(
-        _above([one.extra_gram.value for one in values if one.extra_gram], share),
-        _above([one.extra_embedding.value for one in values if one.extra_embedding], share),
-        _from([one.intra_jaccard.value for one in values if one.intra_jaccard], share),
-        _from([one.intra_embedding.value for one in values if one.intra_embedding], share),
+        _exclusive_threshold([measured.extra_gram.value for measured in values if measured.extra_gram], share),
+        _exclusive_threshold(
+            [measured.extra_embedding.value for measured in values if measured.extra_embedding], share
+        ),
+        _inclusive_threshold([measured.intra_jaccard.value for measured in values if measured.intra_jaccard], share),
+        _inclusive_threshold(
+            [measured.intra_embedding.value for measured in values if measured.intra_embedding], share
+        ),
     )
 
 
-def judged(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
+def apply_thresholds(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
     """Return the rules that items break at some thresholds. Fast enough for a moving slider."""
-    return [Checked(one.item, one, tuple(_hits(one, thresholds))) for one in values]
+    return [Checked(one.item, one, tuple(_find_hits(one, thresholds))) for one in values]
 
 
-def _values(item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None) -> Values:
-    refers = next(((n, hit[0]) for n, one in enumerate(PATTERNS, 1) if (hit := one.search(item.text))), None)
+def _measure_item(item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None) -> Values:
+    refers = next(
+        ((n, hit[0]) for n, candidate in enumerate(PATTERNS, 1) if (hit := candidate.search(item.text))), None
+    )
     others = item.discriminators if item.key is not None else ()
     gram = embedding = intra_j = intra_e = intra_r = None
     if item.key is not None and others:
-        key, of_key = item.key, words(item.key)
-        intra_j = _most((jaccard(of_key, words(other)), other, key) for other in others)
-        intra_e = _most((cosine(key, other), other, key) for other in others)
-        intra_r = _most((rouge_l(of_key, words(other)), other, key) for other in others)
+        key, of_key = item.key, split_words(item.key)
+        intra_j = _most_alike((multiset_jaccard(of_key, split_words(other)), other, key) for other in others)
+        intra_e = _most_alike((cosine(key, other), other, key) for other in others)
+        intra_r = _most_alike((rouge_l(of_key, split_words(other)), other, key) for other in others)
         if item.source_text:
-            source = words(item.source_text)
-            n = floor(sum(len(words(choice)) for choice in item.choices) / len(item.choices))
+            source = split_words(item.source_text)
+            n = floor(sum(len(split_words(choice)) for choice in item.choices) / len(item.choices))
             right, _ = nearest_gram(source, of_key, n)
-            found = [(other, nearest_gram(source, words(other), n)) for other in others]
-            gram = _most((value - right, other, words_of_source) for other, (value, words_of_source) in found)
+            found = [(other, nearest_gram(source, split_words(other), n)) for other in others]
+            gram = _most_alike((value - right, other, words_of_source) for other, (value, words_of_source) in found)
             base = cosine(item.source_text, key)
-            embedding = _most((cosine(item.source_text, other) - base, other, key) for other in others)
-    said = [_same(choice) for choice in item.choices]
+            embedding = _most_alike((cosine(item.source_text, other) - base, other, key) for other in others)
+    wordings = [_comparable_text(choice) for choice in item.choices]
     return Values(
-        item, refers, gram, embedding, intra_j, intra_e, intra_r,
+        item,
+        refers,
+        gram,
+        embedding,
+        intra_j,
+        intra_e,
+        intra_r,
         None if near is None else Likeness(near[0], item.text, near[1].text),
         None if near is None else near[1].question_id,
-        next((a for (a, x), (_, y) in combinations(zip(item.choices, said, strict=True), 2) if x == y), None),
-        next((other for other in others if item.key is not None and _same(other) == _same(item.key)), None),
-        next((one for one in item.choices if _ALL_OR_NONE.search(one) or _OTHER_LETTERS.search(one)), None),
-    )  # fmt: skip
+        next((a for (a, x), (_, y) in combinations(zip(item.choices, wordings, strict=True), 2) if x == y), None),
+        next(
+            (
+                other
+                for other in others
+                if item.key is not None and _comparable_text(other) == _comparable_text(item.key)
+            ),
+            None,
+        ),
+        next(
+            (
+                candidate
+                for candidate in item.choices
+                if _ALL_OR_NONE.search(candidate) or _OTHER_LETTERS.search(candidate)
+            ),
+            None,
+        ),
+    )
 
 
-def _most(found: Any) -> Likeness:
-    value, one, other = max(found, key=lambda each: each[0])
+def _most_alike(likenesses: Any) -> Likeness:
+    value, one, other = max(likenesses, key=lambda each: each[0])
     # Adding zero turns a rounded -0.0 into 0.0.
     return Likeness(round(value, DIGITS) + 0.0, one, other)
 
 
-def _nearest(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[float, int]]:
+def _nearest_vectors(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[float, int]]:
     """Return each vector's largest cosine to another one, and the index of that; in blocks to bound memory."""
-    found: dict[int, tuple[float, int]] = {}
+    nearest: dict[int, tuple[float, int]] = {}
     for start in range(0, len(vectors), 1024):
         cosines = vectors[start : start + 1024] @ vectors.T
         cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -np.inf
         for row, at in enumerate(cosines.argmax(1).tolist()):
-            found[start + row] = (round(float(cosines[row, at]), DIGITS), at)
-    return found
+            nearest[start + row] = (round(float(cosines[row, at]), DIGITS), at)
+    return nearest
 
 
-def _above(values: Sequence[float], share: float) -> float | None:
+def _exclusive_threshold(values: Sequence[float], share: float) -> float | None:
     """Return the threshold above which at most a share of the values is; None if no value would be above it."""
     count = floor(share * len(values))
     ordered = sorted(values, reverse=True)
@@ -322,7 +357,7 @@ def _above(values: Sequence[float], share: float) -> float | None:
     return bound if ordered[0] > bound else None
 
 
-def _from(values: Sequence[float], share: float) -> float | None:
+def _inclusive_threshold(values: Sequence[float], share: float) -> float | None:
     """Return the threshold from which on at most a share of the values is; None if no value would be there."""
     count = floor(share * len(values))
     ordered = sorted(values, reverse=True)
@@ -331,34 +366,38 @@ def _from(values: Sequence[float], share: float) -> float | None:
     return ordered[count - 1] if count else None
 
 
-def _hits(one: Values, at: Thresholds) -> list[Hit]:
+def _find_hits(measured: Values, at: Thresholds) -> list[Hit]:
     hits: list[Hit] = []
-    if one.item.key is None:
-        hits.append(Hit("no key", None, None, ", ".join(one.item.choices), "no right choice"))
-    if at.self_contained and one.refers is not None:
-        number, said = one.refers
+    if measured.item.key is None:
+        hits.append(Hit("no key", None, None, ", ".join(measured.item.choices), "no right choice"))
+    if at.self_contained and measured.refers is not None:
+        number, said = measured.refers
         hits.append(Hit("self-contained", float(number), None, said, PATTERNS[number - 1].pattern))
-    for rule, found, bound, strictly in (
-        ("extra n-gram", one.extra_gram, at.extra_gram, True),
-        ("extra embedding", one.extra_embedding, at.extra_embedding, True),
-        ("intra jaccard", one.intra_jaccard, at.intra_jaccard, False),
-        ("intra embedding", one.intra_embedding, at.intra_embedding, False),
-        ("intra rouge-l", one.intra_rouge, at.intra_rouge, False),
-        ("near duplicate", one.near, at.near, False),
+    for rule, likeness, bound, strictly in (
+        ("extra n-gram", measured.extra_gram, at.extra_gram, True),
+        ("extra embedding", measured.extra_embedding, at.extra_embedding, True),
+        ("intra jaccard", measured.intra_jaccard, at.intra_jaccard, False),
+        ("intra embedding", measured.intra_embedding, at.intra_embedding, False),
+        ("intra rouge-l", measured.intra_rouge, at.intra_rouge, False),
+        ("near duplicate", measured.near, at.near, False),
     ):
-        if found is not None and bound is not None and (found.value > bound or (found.value == bound and not strictly)):
-            hits.append(Hit(rule, found.value, bound, found.one, found.other))  # type: ignore[arg-type]
+        if (
+            likeness is not None
+            and bound is not None
+            and (likeness.value > bound or (likeness.value == bound and not strictly))
+        ):
+            hits.append(Hit(rule, likeness.value, bound, likeness.one, likeness.other))  # type: ignore[arg-type]
     for rule, text, beside in (
-        ("duplicate choices", one.duplicates, "another choice"),
-        ("key among discriminators", one.key_again, one.item.key or ""),
-        ("all or none", one.all_or_none, "the other choices"),
+        ("duplicate choices", measured.duplicates, "another choice"),
+        ("key among discriminators", measured.key_again, measured.item.key or ""),
+        ("all or none", measured.all_or_none, "the other choices"),
     ):
         if text is not None:
             hits.append(Hit(rule, None, None, text, beside))  # type: ignore[arg-type]
     return hits
 
 
-def _same(text: str) -> str:
+def _comparable_text(text: str) -> str:
     return " ".join(text.casefold().split()).rstrip(" .,;:")
 
 
@@ -394,10 +433,10 @@ class Acceptance:
 
 def last_acceptance(project: Project, query_id: str | None = None) -> Acceptance | None:
     """Return the last acceptance of the query; for None, the only recorded one. None without a match."""
-    found = _acceptances(project)
-    if query_id is None and len(found) == 1:
-        return next(iter(found.values()))
-    return found.get(query_id or "")
+    acceptances = _read_acceptances(project)
+    if query_id is None and len(acceptances) == 1:
+        return next(iter(acceptances.values()))
+    return acceptances.get(query_id or "")
 
 
 def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thresholds, author: str) -> list[Question]:
@@ -412,7 +451,9 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
     Raises:
         InputError: every open proposal breaks a rule, or none is open.
     """
-    proposed = [(one.item.query_id, one.item.proposal_key, one.hits) for one in checked if one.item.proposal_key]
+    proposed = [
+        (entry.item.query_id, entry.item.proposal_key, entry.hits) for entry in checked if entry.item.proposal_key
+    ]
     passing = [key for _, key, hits in proposed if key and not hits]
     if not passing:
         raise InputError(
@@ -420,12 +461,12 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
             "No open proposal passes the filters.",
             "Change the thresholds. To see which filters reject an item, use exam items check.",
         )
-    made = accept(project, passing, author)
-    found = _acceptances(project) | {
+    made = accept_proposals(project, passing, author)
+    acceptances = _read_acceptances(project) | {
         query: Acceptance(thresholds, tuple(key for of, key, hits in proposed if of == query and key and hits))
         for query, _, _ in proposed
     }
-    written = json.dumps({query: asdict(one) for query, one in found.items()}, ensure_ascii=False)
+    written = json.dumps({query: asdict(entry) for query, entry in acceptances.items()}, ensure_ascii=False)
     with project.transaction(
         act="edit questions", queries={query for query, _, _ in proposed}, author=author
     ) as cursor:
@@ -433,16 +474,16 @@ def accept_passing(project: Project, checked: Sequence[Checked], thresholds: Thr
     return made
 
 
-def _acceptances(project: Project) -> dict[str, Acceptance]:
+def _read_acceptances(project: Project) -> dict[str, Acceptance]:
     """Return acceptances by query id, as the setting has them; an import has checked the types of its numbers."""
-    text = setting(project, SETTING_OF_FILTERS)
+    text = read_setting(project, SETTING_OF_FILTERS)
     known = {field.name for field in fields(Thresholds)}
     return {
         query: Acceptance(
-            Thresholds(**{name: bound for name, bound in one["thresholds"].items() if name in known}),
-            tuple(one["fell"]),
+            Thresholds(**{name: bound for name, bound in stored["thresholds"].items() if name in known}),
+            tuple(stored["fell"]),
         )
-        for query, one in json.loads(text or "{}").items()
+        for query, stored in json.loads(text or "{}").items()
     }
 
 
@@ -474,16 +515,18 @@ def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict) or not data:
         raise FileError([Problem(file, None, "invalid-keywords", "it is not a mapping of levels to word lists")], _HINT)
-    for level, found in data.items():
-        sound = isinstance(level, str) and level.strip() and isinstance(found, list) and found
-        if not sound or not all(isinstance(word, str) and word.strip() for word in found):
+    for level, level_words in data.items():
+        sound = isinstance(level, str) and level.strip() and isinstance(level_words, list) and level_words
+        if not sound or not all(isinstance(word, str) and word.strip() for word in level_words):
             raise FileError([Problem(file, None, "invalid-keywords", f"level '{level!s:.40}' has no word list")], _HINT)
-    return {level: tuple(dict.fromkeys(word.strip().lower() for word in found)) for level, found in data.items()}
+    return {
+        level: tuple(dict.fromkeys(word.strip().lower() for word in level_words)) for level, level_words in data.items()
+    }
 
 
-def keywords(project: Project) -> dict[str, tuple[str, ...]]:
+def project_keywords(project: Project) -> dict[str, tuple[str, ...]]:
     """Return the keywords of a project: its own if people wrote some, else the built-in ones."""
-    text = setting(project, _SETTING)
+    text = read_setting(project, _SETTING)
     return built_in_keywords() if text is None else read_keywords(text, _SETTING)
 
 
@@ -497,10 +540,10 @@ def set_keywords(project: Project, text: str | None, author: str, file: str = _S
         read_keywords(text, file)
     with project.transaction() as cursor:
         put_setting(cursor, _SETTING, text)
-        log(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
+        log_action(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
 
 
-def bloom(question: str, words: Keywords | None = None) -> tuple[str, ...]:
+def bloom_levels(question: str, words: Keywords | None = None) -> tuple[str, ...]:
     """Return the levels of Bloom's taxonomy whose keywords occur in a question, or `Uncategorized`.
 
     Source: exam-generation-irt, appendix C. The authors search the verbs found by a parser. This function searches the
@@ -529,14 +572,14 @@ def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
     return tuple(word for word in QUESTION_WORDS if word.lower() in searched) or (UNCATEGORIZED,)
 
 
-def categories(
+def categorize_items(
     project: Project, items: Sequence[Item], whole_word: bool = False
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return the categories of items by scheme and question id: those that people set, else the computed ones."""
-    words = keywords(project)
+    words = project_keywords(project)
     by_hand = {scheme: item_categories(project, scheme) for scheme in SCHEMES}
     return {
-        "bloom": {i.question_id: by_hand["bloom"].get(i.question_id) or bloom(i.text, words) for i in items},
+        "bloom": {i.question_id: by_hand["bloom"].get(i.question_id) or bloom_levels(i.text, words) for i in items},
         "question type": {
             i.question_id: by_hand["question type"].get(i.question_id) or question_types(i.text, whole_word)
             for i in items
@@ -545,8 +588,11 @@ def categories(
 
 
 def item_kinds(project: Project, items: Sequence[Item]) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the categories of items as `categories` does, and their topics as a further scheme."""
-    return {**categories(project, items), "topic": {item.question_id: (item.topic,) for item in items if item.topic}}
+    """Return the categories of items as `categorize_items` does, and their topics as a further scheme."""
+    return {
+        **categorize_items(project, items),
+        "topic": {item.question_id: (item.topic,) for item in items if item.topic},
+    }
 
 
 @dataclass(frozen=True)
@@ -578,10 +624,15 @@ class Making:
         """The first rows of table 4 of exam-generation-irt, with further ones so that the numbers add up."""
         parts = [(f"unparsed: {part}", count) for part, count in self.by_part.items() if count]
         return [
-            ("candidates", self.candidates), ("unparsed", self.unparsed), *parts, ("filtered", self.filtered),
-            ("accepted", self.accepted), ("rejected", self.rejected), ("undecided", self.undecided),
+            ("candidates", self.candidates),
+            ("unparsed", self.unparsed),
+            *parts,
+            ("filtered", self.filtered),
+            ("accepted", self.accepted),
+            ("rejected", self.rejected),
+            ("undecided", self.undecided),
             ("without an answer", self.no_answer),
-        ]  # fmt: skip
+        ]
 
 
 @dataclass(frozen=True)
@@ -639,38 +690,46 @@ def making_of(project: Project, query_id: str | None = None) -> Making | None:
         return None
     came = [(raw, reason) for raw, reason in rows if reason is None or raw]
     failed = [parse_item(raw) for raw, reason in came if reason is not None]
-    parts = Counter(part for one in failed if isinstance(one, Unparsed) for part in one.parts)
+    parts = Counter(part for entry in failed if isinstance(entry, Unparsed) for part in entry.parts)
     acceptance = last_acceptance(project, query_id)
     fell = set(acceptance.fell) if acceptance else set()
     states = Counter(
-        "filtered" if one.key in fell and one.state != "accepted" else one.state
-        for one in proposals(project, query_id, STATES)
-        if one.kind == "item"
+        "filtered" if entry.key in fell and entry.state != "accepted" else entry.state
+        for entry in list_proposals(project, query_id, STATES)
+        if entry.kind == "item"
     )
     return Making(
-        len(came), len(failed), {part: parts[part] for part in PARTS}, len(rows) - len(came),
-        states["filtered"] if acceptance else None, states["accepted"], states["rejected"], states["open"],
-    )  # fmt: skip
+        len(came),
+        len(failed),
+        {part: parts[part] for part in PARTS},
+        len(rows) - len(came),
+        states["filtered"] if acceptance else None,
+        states["accepted"],
+        states["rejected"],
+        states["open"],
+    )
 
 
-def statistics(
+def summarize_items(
     items: Sequence[Item], making: Making | None = None, checked: Sequence[Checked] | None = None
 ) -> ExamStatistics:
     """Return statistics of items. Retired items and those without a key are only counted.
 
     Args:
         making: see `making_of`.
-        checked: see `item_filters.judged`; entries for other items are ignored.
+        checked: see `apply_thresholds`; entries for other items are ignored.
     """
     good = [item for item in items if item.active and item.key is not None]
     filtered = kept = None
     if checked is not None:
         ids = {item.question_id for item in items if item.active}
-        of_these = [one for one in checked if one.item.question_id in ids]
-        filtered = dict(Counter(rule for one in of_these for rule in {str(hit.rule) for hit in one.hits}).most_common())
-        kept = sum(not one.hits for one in of_these)
+        of_these = [entry for entry in checked if entry.item.question_id in ids]
+        filtered = dict(
+            Counter(rule for entry in of_these for rule in {str(hit.rule) for hit in entry.hits}).most_common()
+        )
+        kept = sum(not entry.hits for entry in of_these)
     places = Counter(item.key_position for item in good)
-    letter, most = min(places.items(), key=lambda one: (-one[1], one[0] or 0)) if places else (None, 0)
+    letter, most = min(places.items(), key=lambda entry: (-entry[1], entry[0] or 0)) if places else (None, 0)
     longest = sum(len(item.key or "") >= max(map(len, item.choices)) for item in good)
     n = len(good)
     return ExamStatistics(

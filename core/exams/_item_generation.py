@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from ..bank import DraftedItem, Generation, cleaned
+from ..bank import DraftedItem, Generation, clean_line
 from ..errors import InputError
-from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill, without_thoughts
-from ..grading import Asked, Drafter, PriceTag, Report, blank, find_prompt, run_drafting, sampled_price
+from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill_prompt, without_thoughts
+from ..grading import Asked, Drafter, PriceTag, Report, blank_generation, find_prompt, run_drafting, sampled_price
 from ..jobs import UNCAPPED, BackgroundJob, Caps, Report as Watch, job_control, start_background
 from ..records import add_queries, check_runs, passage_texts
 from ..store import Project
@@ -93,7 +93,7 @@ def parse_item(text: str) -> ParsedItem | Unparsed:
         text: the reply, with or without text around the item; thoughts before it are ignored.
     """
     text = clean_text(without_thoughts(text))
-    found = _object(text)
+    found = _find_object(text)
     return _of_words(text) if found is None else _of_object(found)
 
 
@@ -103,7 +103,7 @@ def shuffle_seed(exam_seed: int, item_id: str) -> int:
     return int.from_bytes(digest, "big") >> 1
 
 
-def shuffled(choices: Sequence[str], seed: int) -> tuple[str, ...]:
+def shuffle_choices(choices: Sequence[str], seed: int) -> tuple[str, ...]:
     """Return choices in an order that depends only on the seed; the key is a text and needs no change.
 
     Places are ordered by the hash of seed and place, so that the order is the same in every version of Python.
@@ -115,19 +115,19 @@ def shuffled(choices: Sequence[str], seed: int) -> tuple[str, ...]:
 def _of_words(text: str) -> ParsedItem | Unparsed:
     header = next(filter(None, (pattern.search(text) for pattern in _HEADERS)), None)
     begin = header.end() if header else 0
-    marks, key_at, letter = _marks(text, begin)
-    question = _tidy(text[begin : marks[0].start()]) if marks else ""
+    marks, key_at, letter = _find_marks(text, begin)
+    question = _clean_question(text[begin : marks[0].start()]) if marks else ""
     letters = [mark["mark"].upper() for mark in marks]
     ends = [mark.start() for mark in marks[1:]] + [len(text) if key_at is None else key_at]
-    choices = tuple(_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
+    choices = tuple(_clean_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
     key = letters.index(letter.upper()) if letter is not None and letter.upper() in letters else None
     no_key = "no letter follows 'Correct Answer:'" if letter is None else f"{letter} marks none of the choices"
     unasked = question_fault(question) if marks else None
     fault = "it does not begin with 'Question:'" if header is None else unasked
-    return _item(question, fault, choices, choices_fault(choices, letters), key, no_key)
+    return _assemble_item(question, fault, choices, choices_fault(choices, letters), key, no_key)
 
 
-def _item(
+def _assemble_item(
     question: str,
     question_is: str | None,
     choices: tuple[str, ...],
@@ -165,7 +165,7 @@ def choices_fault(choices: Sequence[str], marks: Sequence[str] | None = None) ->
     return None if all(choices) else "at least one is empty"
 
 
-def _marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None, str | None]:
+def _find_marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None, str | None]:
     """Return the marks of the choices, the start of the key part, and the letter of the key.
 
     The style is the first that has four marks before the key, else the one with the most marks.
@@ -173,85 +173,85 @@ def _marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None, str 
     best: tuple[list[re.Match[str]], int | None, str | None] = ([], None, None)
     for own_line in (True, False):
         for style in _STYLES:
-            found = list(_pattern(style, own_line).finditer(text, begin))
-            if not found:
+            marks = list(_mark_pattern(style, own_line).finditer(text, begin))
+            if not marks:
                 continue
-            key_at, letter = _key(text, found[0].end())
-            explained = _END_OF_CHOICES.search(text, found[0].end())
+            key_at, letter = _find_key(text, marks[0].end())
+            explained = _END_OF_CHOICES.search(text, marks[0].end())
             end = min(at for at in (key_at, explained and explained.start(), len(text)) if at is not None)
-            before = [mark for mark in found if mark.start() < end]
+            before = [mark for mark in marks if mark.start() < end]
             if len(before) == CHOICES:
                 return before, key_at, letter
             if len(before) > max(1, len(best[0])):
                 best = before, key_at, letter
-    return best if best[0] else ([], *_key(text, begin))
+    return best if best[0] else ([], *_find_key(text, begin))
 
 
-def _pattern(style: str, own_line: bool) -> re.Pattern[str]:
+def _mark_pattern(style: str, own_line: bool) -> re.Pattern[str]:
     marks, sign = _CLASSES[style[0]], re.escape(style[1])
     before = r"(?m:^)[ \t]*(?:[-•][ \t]+)?[*_(]{0,3}" if own_line else r"(?<!\S)"
     return re.compile(rf"{before}(?P<mark>[{marks}])[*_]{{0,2}}{sign}(?!\d)[*_]{{0,2}}")
 
 
-def _key(text: str, begin: int) -> tuple[int | None, str | None]:
+def _find_key(text: str, begin: int) -> tuple[int | None, str | None]:
     """Return where the words that name the key begin, and its letter; the first words followed by a letter count."""
     first: int | None = None
     for pattern in _KEYS:
-        for found in pattern.finditer(text, begin):
-            letter = _LETTER.match(text, found.end())
-            line = text.rfind("\n", begin, found.start()) + 1
-            at = max(line, begin) if line and _short(text[line : found.start()]) else found.start()
+        for match in pattern.finditer(text, begin):
+            letter = _LETTER.match(text, match.end())
+            line = text.rfind("\n", begin, match.start()) + 1
+            at = max(line, begin) if line and _is_introduction(text[line : match.start()]) else match.start()
             first = at if first is None else first
             if letter:
                 return at, letter[1]
     return first, None
 
 
-def _short(words: str) -> bool:
+def _is_introduction(words: str) -> bool:
     """Return whether the words before the key on its line are only an introduction such as "So the", or emphasis."""
     return len(words.split()) <= 3 and not re.match(r"\s*[*_(]{0,3}\w[).]", words)
 
 
-def _choice(text: str) -> str:
+def _clean_choice(text: str) -> str:
     """Return a choice up to a blank line or the explanation, on one line."""
-    return cleaned(_END_OF_CHOICE.split(text.strip("\n \t"), maxsplit=1)[0]).strip("*_ ")
+    return clean_line(_END_OF_CHOICE.split(text.strip("\n \t"), maxsplit=1)[0]).strip("*_ ")
 
 
-def _tidy(text: str) -> str:
+def _clean_question(text: str) -> str:
     """Return a question with its lines, which code and lists need, but without blank ones."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line).strip("*_ \n")
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _find_object(text: str) -> dict[str, Any] | None:
     """Return the first JSON object in a text that has a question, ignoring text around it."""
     decoder = json.JSONDecoder()
     for opening in re.finditer(r"\{\s*\"", text):
         try:
-            found, _ = decoder.raw_decode(text, opening.start())
+            value, _ = decoder.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and "question" in found:
-            return found
+        if isinstance(value, dict) and "question" in value:
+            return value
     return None
 
 
-def _of_object(found: dict[str, Any]) -> ParsedItem | Unparsed:
-    question = _tidy(clean_text(found["question"])) if isinstance(found["question"], str) else ""
-    given = found.get("choices")
+def _of_object(fields: dict[str, Any]) -> ParsedItem | Unparsed:
+    question = _clean_question(clean_text(fields["question"])) if isinstance(fields["question"], str) else ""
+    given = fields.get("choices")
     given = list(given.values()) if isinstance(given, dict) else given
     texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else []
-    choices = without_marks([cleaned(one) for one in texts])
-    key = _named(found.get("correct_answer"), choices)
+    choices = without_marks([clean_line(one) for one in texts])
+    key = _named_choice(fields.get("correct_answer"), choices)
     no_key = "'correct_answer' is neither the letter nor the text of a choice"
-    return _item(question, question_fault(question), choices, choices_fault(choices), key, no_key)
+    return _assemble_item(question, question_fault(question), choices, choices_fault(choices), key, no_key)
 
 
-def _named(answer: object, choices: Sequence[str]) -> int | None:
+def _named_choice(answer: object, choices: Sequence[str]) -> int | None:
     """Return the position of the choice that is named by a letter, or by its text with or without a letter."""
     if not isinstance(answer, str):
         return None
-    text = cleaned(clean_text(answer))
+    text = clean_line(clean_text(answer))
     for form in (text, re.sub(r"^[A-Z][).:]\s*", "", text)):
         if form in choices:
             return choices.index(form)
@@ -362,7 +362,7 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
         | ({"run": wanted.run} if wanted.run is not None else {}),
     )
     found = [Chunk(passage_id, wanted.topic or of_query) for passage_id, of_query in rows]
-    found.sort(key=lambda one: (_draw(wanted.seed, one.passage_id), one.passage_id))
+    found.sort(key=lambda one: (_draw_key(wanted.seed, one.passage_id), one.passage_id))
     return found[: wanted.limit]
 
 
@@ -377,7 +377,8 @@ def generation_price(project: Project, drafter: Drafter, wanted: Wanted) -> Pric
     sample = random.Random(0).sample(chunks, min(SAMPLE, len(chunks)))
     texts = passage_texts(project, [chunk.passage_id for chunk in sample])
     filled = [
-        fill(prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence).joined() for text in texts.values()
+        fill_prompt(prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence).joined()
+        for text in texts.values()
     ]
     return sampled_price(project, drafter.back_end, drafter.model, filled, len(chunks), len(chunks), WRITTEN)
 
@@ -413,14 +414,17 @@ def generate_items(
     with project.transaction() as cursor:
         add_queries(cursor, [Query(wanted.query_id, f"Exam on {wanted.domain}")], replace=False)
 
-    def asked(block: Sequence[Chunk]) -> list[Asked]:
+    def make_calls(block: Sequence[Chunk]) -> list[Asked]:
         texts = passage_texts(project, [chunk.passage_id for chunk in block])
         return [
-            (_call(prompt, texts[chunk.passage_id], drafter, wanted), partial(_read, chunk, drafter, prompt, wanted))
+            (
+                _make_call(prompt, texts[chunk.passage_id], drafter, wanted),
+                partial(_read_completion, chunk, drafter, prompt, wanted),
+            )
             for chunk in block
         ]
 
-    blocks = (asked(chunks[start : start + BLOCK]) for start in range(0, len(chunks), BLOCK))
+    blocks = (make_calls(chunks[start : start + BLOCK]) for start in range(0, len(chunks), BLOCK))
     request = asdict(wanted) | {"prompt": prompt.name}
     return run_drafting(project, drafter, "items", request, len(chunks), blocks, author, control, watch)
 
@@ -438,29 +442,33 @@ def start_writing(
     project.require("write with models", author=author)
     control = job_control(project, drafter.model, drafter.back_end, caps)
 
-    def make(owned: Project) -> BackgroundJob:
+    def make_job(owned: Project) -> BackgroundJob:
         return BackgroundJob(
             drafter.model, "passages", wanted, author, control,
             lambda report, job: generate_items(owned, drafter, author, wanted, job.control, report),
         )  # fmt: skip
 
-    return start_background(project, "items", make)
+    return start_background(project, "items", make_job)
 
 
-def _draw(seed: int, passage_id: str) -> bytes:
+def _draw_key(seed: int, passage_id: str) -> bytes:
     return hashlib.blake2b(f"{seed}/{passage_id}".encode(), digest_size=16).digest()
 
 
-def _call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> Call:
+def _make_call(prompt: Prompt, text: str, drafter: Drafter, wanted: Wanted) -> Call:
     values = {"context": text, "task_domain": wanted.domain}
     if prompt.form == "json":
         return Call(prompt, values, "json", drafter.fence, max_tokens=TOKENS, schema=_SCHEMA)
     return Call(prompt, values, "text", drafter.fence, max_tokens=TOKENS)
 
 
-def _read(chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: Wanted, completion: Completion) -> Generation:
+def _read_completion(
+    chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: Wanted, completion: Completion
+) -> Generation:
     """Return a completion as a generation: an item with its choices shuffled, or the reason for failure."""
-    empty = replace(blank("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id), raw=completion.text)
+    empty = replace(
+        blank_generation("item", wanted.query_id, drafter, prompt, passage_id=chunk.passage_id), raw=completion.text
+    )
     if completion.error is not None:
         return replace(empty, raw="", reason=completion.error)
     parsed = parse_item(completion.text)
@@ -472,5 +480,5 @@ def _read(chunk: Chunk, drafter: Drafter, prompt: Prompt, wanted: Wanted, comple
     name = hashlib.blake2b(identity.encode(errors="replace"), digest_size=6).hexdigest()
     item_id = f"{wanted.query_id}/{name}"
     seed = shuffle_seed(wanted.seed, item_id)
-    item = DraftedItem(item_id, shuffled(parsed.choices, seed), parsed.choices[parsed.key], chunk.topic, seed)
+    item = DraftedItem(item_id, shuffle_choices(parsed.choices, seed), parsed.choices[parsed.key], chunk.topic, seed)
     return replace(empty, texts=(parsed.question,), item=item)

@@ -18,9 +18,9 @@ from ..graders import model_identity, pair_scores, unit_vectors
 from ..grading import ProjectVectors
 from ..measures import trec_order
 from ..records import NOT_RETRIEVED, passage_texts, put_retrieval
-from ..store import Cursor, Project, log
-from ..text import how_many, normalise
-from ._exam_items import tasks
+from ..store import Cursor, Project, log_action
+from ..text import how_many, normalise_text
+from ._exam_items import list_tasks
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 """Returns the unit vectors of n texts, float (n, dimensions)."""
@@ -41,7 +41,7 @@ class BM25:
     idf(w) · f / (f + k1 · (1 − b + b · |d| / mean length)). f is the frequency of w in d.
     idf(w) = ln(1 + (N − n + 0.5) / (n + 0.5)) with n of N passages that have w. A word that q has twice counts twice.
     Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009, in the form of Lucene.
-    Words are those of `text.normalise`: lower case, without stop words, stemmed.
+    Words are those of `text.normalise_text`: lower case, without stop words, stemmed.
 
     Args:
         texts: of N passages.
@@ -49,7 +49,7 @@ class BM25:
     """
 
     def __init__(self, texts: Sequence[str], k1: float = K1, b: float = B) -> None:
-        counts = [Counter(normalise(text).split()) for text in texts]
+        counts = [Counter(normalise_text(text).split()) for text in texts]
         lengths = np.array([count.total() for count in counts], dtype=np.float64)
         shrink = k1 * (1 - b + b * lengths / max(float(lengths.mean()) if len(texts) else 0.0, 1.0))
         places: dict[str, tuple[list[int], list[int]]] = {}
@@ -68,12 +68,12 @@ class BM25:
 
     def scores(self, question: str) -> NDArray[np.float64]:
         """Return the score of every passage (N), 0 for those that share no word with the question."""
-        found = np.zeros(self._size)
-        for word in normalise(question).split():
+        scores = np.zeros(self._size)
+        for word in normalise_text(question).split():
             if word in self._words:
                 at, weights = self._words[word]
-                found[at] += weights
-        return found
+                scores[at] += weights
+        return scores
 
 
 Retriever = Literal["bm25", "embedding", "hybrid"]
@@ -112,7 +112,7 @@ class Retrieval:
     made_at: datetime
 
 
-def retrievals(project: Project) -> list[Retrieval]:
+def list_retrievals(project: Project) -> list[Retrieval]:
     """Return every retrieval, oldest first."""
     return [
         Retrieval(*row)
@@ -152,15 +152,15 @@ def make_retrieval(
         GradingError: a model cannot be loaded.
     """
     _check_name(project, name)
-    items = tasks(project, query_id)
+    items = list_tasks(project, query_id)
     asked = {item.question_id: item.text for item in items}
     deep = depth if reranker is None else max(depth, FUSED)
     rankings, made_by = rank_passages(project, asked, "items", retriever, deep, tell)
     if reranker is not None:
-        rankings = _reranked(project, asked, rankings, reranker, depth)
+        rankings = _rerank_passages(project, asked, rankings, reranker, depth)
         made_by += f", re-ranked by {model_identity(reranker)}"
     with project.transaction() as cursor:
-        return _put(cursor, name, made_by, rankings, author)
+        return _store_retrieval(cursor, name, made_by, rankings, author)
 
 
 def rank_passages(
@@ -203,14 +203,14 @@ def rank_passages(
     if retriever == "hybrid":
         deep = max(depth, FUSED)
         both = _by_words(asked, ids, texts, deep), _by_meaning(project, asked, ids, texts, deep)
-        fused = {name: fuse([ranking[name] for ranking in both], depth) for name in asked}
+        fused = {name: fuse_rankings([ranking[name] for ranking in both], depth) for name in asked}
         return fused, f"bm25 and embedding, reciprocal rank fusion (k = {RRF})"
     if retriever == "bm25":
         return _by_words(asked, ids, texts, depth), f"bm25 (k1 = {K1}, b = {B})"
     return _by_meaning(project, asked, ids, texts, depth), "embedding (all-MiniLM-L6-v2)"
 
 
-def fuse(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -> list[tuple[str, float]]:
+def fuse_rankings(rankings: Sequence[Sequence[tuple[str, float]]], depth: int) -> list[tuple[str, float]]:
     """Fuse rankings of passages, the best first, by the sum of 1 / (60 + rank).
 
     Source: Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009.
@@ -257,17 +257,17 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
         for item, scores in scored.items()
     }
     with project.transaction() as cursor:
-        return _put(cursor, name, source.file, rankings, author)
+        return _store_retrieval(cursor, name, source.file, rankings, author)
 
 
-def _put(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str) -> int:
+def _store_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str) -> int:
     items = put_retrieval(cursor, name, made_by, rankings, author)
-    log(cursor, author, "add retrieval", name=name, by=made_by, items=items)
+    log_action(cursor, author, "add retrieval", name=name, by=made_by, items=items)
     return items
 
 
 def _check_name(project: Project, name: str) -> None:
-    taken = {one.name for one in retrievals(project)}
+    taken = {one.name for one in list_retrievals(project)}
     if not name.strip() or name in NOT_RETRIEVED or name in taken:
         raise InputError(
             "invalid-name",
@@ -276,14 +276,14 @@ def _check_name(project: Project, name: str) -> None:
         )
 
 
-def _reranked(
+def _rerank_passages(
     project: Project, asked: Mapping[str, str], rankings: Rankings, reranker: str, depth: int
 ) -> dict[str, list[tuple[str, float]]]:
-    found = [(item, passage) for item, ranking in rankings.items() for passage, _ in ranking]
-    texts = passage_texts(project, [passage for _, passage in found])
-    scores = pair_scores(reranker, [(asked[item], texts[passage]) for item, passage in found])
+    pairs = [(item, passage) for item, ranking in rankings.items() for passage, _ in ranking]
+    texts = passage_texts(project, [passage for _, passage in pairs])
+    scores = pair_scores(reranker, [(asked[item], texts[passage]) for item, passage in pairs])
     scored: dict[str, list[tuple[str, float]]] = {item: [] for item in rankings}
-    for (item, passage), score in zip(found, scores, strict=True):
+    for (item, passage), score in zip(pairs, scores, strict=True):
         scored[item].append((passage, score))
     return {item: sorted(some, key=lambda one: -one[1])[:depth] for item, some in scored.items()}
 
@@ -292,7 +292,7 @@ def _by_words(
     asked: Mapping[str, str], ids: Sequence[str], texts: Sequence[str], depth: int
 ) -> dict[str, list[tuple[str, float]]]:
     index = BM25(texts)
-    return {name: _top(ids, index.scores(text), depth) for name, text in asked.items()}
+    return {name: _top_passages(ids, index.scores(text), depth) for name, text in asked.items()}
 
 
 def _by_meaning(
@@ -304,10 +304,10 @@ def _by_meaning(
     cosines = np.concatenate(
         [questions @ unit_vectors(block, store, keep=False).T for block in blocks], axis=1, dtype=np.float64
     )
-    return {name: _top(ids, row, depth, least=-2.0) for name, row in zip(asked, cosines, strict=True)}
+    return {name: _top_passages(ids, row, depth, least=-2.0) for name, row in zip(asked, cosines, strict=True)}
 
 
-def _top(ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0) -> list[tuple[str, float]]:
+def _top_passages(ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0) -> list[tuple[str, float]]:
     """Return the best passages with a score above the least; equal ones in the order in which they were imported."""
     order = np.argsort(-scores, kind="stable")[:depth]
     return [(ids[at], float(scores[at])) for at in order if scores[at] > least]

@@ -23,22 +23,32 @@ from ..graders import (
     Prompt,
     Steps,
     VectorStore,
-    read,
-    said_of_models,
+    other_models_note,
+    read_completion,
     sentence_vectors,
     unit_vectors,
 )
 from ..grading import ProjectVectors
-from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, carry, job_control, start_background
-from ..limits import limit
-from ..records import NOT_RETRIEVED, Answer, Student, add_answers, add_job, find_students, verdicts
+from ..jobs import BackgroundJob, Carrier, Extent, Progress, Report, job_control, run_recorded_job, start_background
+from ..limits import read_limit
+from ..records import NOT_RETRIEVED, Answer, Student, add_answers, add_job, answer_outcomes, find_students
 from ..sentences import split_sentences
-from ..store import Project, log
-from ..text import first_few, how_many, normalise
+from ..store import Project, log_action
+from ..text import first_few, how_many, normalise_text
 from ..types import Grade
-from ._exam_items import Context, Given, Line, Task, sheet, tasks, text_keys
-from ._examinee_setup import READING_RULES, RULES, Plan, Ready, add_student, get_ready, lettered, values, with_worked
-from ._item_retrievals import Retriever, make_retrieval, retrievals
+from ._exam_items import Context, Given, Line, Task, list_tasks, make_sheet, text_keys
+from ._examinee_setup import (
+    READING_RULES,
+    RULES,
+    Plan,
+    Ready,
+    add_student,
+    get_ready,
+    letter_choices,
+    prompt_values,
+    with_worked,
+)
+from ._item_retrievals import Retriever, list_retrievals, make_retrieval
 
 LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
@@ -47,7 +57,7 @@ Answering = Generator[Call, Completion, Answer]
 """Yields calls for a model, receives the completions, and returns the answer without its text key and context."""
 
 
-def answering(ready: Ready, given: Given) -> Answering:
+def answer_with_model(ready: Ready, given: Given) -> Answering:
     """Answer an item by an examinee with a model.
 
     By likelihood it chooses argmax over j of log p(choice j | prompt) / length of choice j (Guinet et al., section
@@ -63,27 +73,29 @@ def answering(ready: Ready, given: Given) -> Answering:
 
 
 def _by_likelihood(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
-    options = lettered(task.choices)
-    completion = yield Call(prompt, values(task, context), "likelihood", options=options, per=ready.per)
+    options = letter_choices(task.choices)
+    completion = yield Call(prompt, prompt_values(task, context), "likelihood", options=options, per=ready.per)
     if completion.error is not None:
-        return _failed(completion.error)
+        return _failed_answer(completion.error)
     given = completion.distribution or {}
     scores = [given.get(option, math.nan) for option in options]
     if not all(map(math.isfinite, scores)):
-        return _noted(_failed("a choice has no likelihood"), completion)
-    return _noted(_chosen(task, scores.index(max(scores)), scores), completion)
+        return _with_notes(_failed_answer("a choice has no likelihood"), completion)
+    return _with_notes(_chosen_answer(task, scores.index(max(scores)), scores), completion)
 
 
 def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> Answering:
     letters = tuple(ascii_uppercase[: len(task.choices)])
-    call = Call(prompt, values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS)
+    call = Call(prompt, prompt_values(task, context), "letter", options=letters, max_tokens=LETTER_TOKENS)
     completion = yield call
     if completion.error is not None:
-        return _failed(completion.error)
-    parsed = read(call, completion)
-    found = _failed(parsed.reason or "no letter") if parsed.rating is None else _chosen(task, parsed.rating)
+        return _failed_answer(completion.error)
+    parsed = read_completion(call, completion)
+    found = (
+        _failed_answer(parsed.reason or "no letter") if parsed.rating is None else _chosen_answer(task, parsed.rating)
+    )
     # A reply may have any length, so only its beginning is stored.
-    return _noted(replace(found, raw=completion.text[: limit("ENDPOINT_KEPT")]), completion)
+    return _with_notes(replace(found, raw=completion.text[: read_limit("ENDPOINT_KEPT")]), completion)
 
 
 def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
@@ -92,8 +104,8 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
     Chance depends only on the examinee's seed and the item's words. The first of equally good choices is taken. Shared
     words and the embedding append each choice to the question. They take the choice that agrees best with a sentence of
     the context. In a closed book they take the choice that agrees best with the question. The agreement of words is the
-    share of them that the sentence also has (as `text.normalise` makes them). The agreement of meanings is the cosine
-    of their vectors.
+    share of them that the sentence also has (as `text.normalise_text` makes them). The agreement of meanings is the
+    cosine of their vectors.
 
     Args:
         ready: the examinee.
@@ -108,52 +120,54 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
     if ready.by == "overlap":
         return [_by_words(task, context) for task, context, _ in given]
     if ready.by == "longest":
-        return [_chosen(task, task.choices.index(max(task.choices, key=len))) for task, _, _ in given]
+        return [_chosen_answer(task, task.choices.index(max(task.choices, key=len))) for task, _, _ in given]
     seed = ready.student.parameters["seed"]
-    return [_chosen(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices))) for task, _, _ in given]
+    return [
+        _chosen_answer(task, random.Random(f"{seed} {task.asked}").randrange(len(task.choices))) for task, _, _ in given
+    ]
 
 
-def _options(task: Task, context: Context) -> list[str]:
+def _comparison_texts(task: Task, context: Context) -> list[str]:
     """Return the text to compare for each choice: appended to the question if there is a context."""
     return [f"{task.text} {choice}" for choice in task.choices] if any(map(str.strip, context)) else list(task.choices)
 
 
 def _by_words(task: Task, context: Context) -> Answer:
     sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
-    known = [set(normalise(text).split()) for text in sentences or [task.text]]
+    known = [set(normalise_text(text).split()) for text in sentences or [task.text]]
     scores = []
-    for words in (set(normalise(option).split()) for option in _options(task, context)):
+    for words in (set(normalise_text(option).split()) for option in _comparison_texts(task, context)):
         scores.append(max(len(words & other) for other in known) / len(words) if words else 0.0)
-    return _chosen(task, scores.index(max(scores)), scores)
+    return _chosen_answer(task, scores.index(max(scores)), scores)
 
 
 def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
     """Answer all items together, so that every distinct text is encoded once."""
-    texts = {text: 0 for task, context, _ in given for text in (task.text, *_options(task, context))}
+    texts = {text: 0 for task, context, _ in given for text in (task.text, *_comparison_texts(task, context))}
     texts = {text: row for row, text in enumerate(texts)}
     vectors = unit_vectors(list(texts), store)
     passages = list(dict.fromkeys(text for _, context, _ in given for text in context))
     sentences = dict(zip(passages, sentence_vectors(passages, store), strict=True))
-    found = []
+    answers = []
     for task, context, _ in given:
-        options = vectors[[texts[option] for option in _options(task, context)]]
+        options = vectors[[texts[option] for option in _comparison_texts(task, context)]]
         read = [sentences[text] for text in context if len(sentences[text])]
         others = np.concatenate(read) if read else vectors[[texts[task.text]]]
         # Rounded because batches and their order change the last digits, which must not change answers.
         scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
-        found.append(_chosen(task, scores.index(max(scores)), scores))
-    return found
+        answers.append(_chosen_answer(task, scores.index(max(scores)), scores))
+    return answers
 
 
-def _chosen(task: Task, position: int, scores: Sequence[float] | None = None) -> Answer:
+def _chosen_answer(task: Task, position: int, scores: Sequence[float] | None = None) -> Answer:
     return Answer(0, "", position == task.key, chosen=position, scores=None if scores is None else tuple(scores))
 
 
-def _failed(reason: str) -> Answer:
+def _failed_answer(reason: str) -> Answer:
     return Answer(0, "", None, reason)
 
 
-def _noted(answer: Answer, completion: Completion) -> Answer:
+def _with_notes(answer: Answer, completion: Completion) -> Answer:
     """Return an answer with notes on shortened contexts and on the model that replied."""
     cut = completion.shortened
     notes = [f"the context was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
@@ -183,7 +197,7 @@ class Sit(Extent):
     version: int | None = None
 
 
-def sit(
+def sit_exam(
     project: Project,
     request: Sit,
     author: str,
@@ -212,7 +226,7 @@ def sit(
         chosen = [student for student in chosen if not student.sat_elsewhere]
     if not chosen:
         raise InputError("no-student", "No examinee can be asked.", "Add an examinee: exam examinees add.")
-    if not tasks(project, request.query_id, request.version):
+    if not list_tasks(project, request.query_id, request.version):
         raise InputError(
             "no-items",
             "No items with choices and a key.",
@@ -224,25 +238,25 @@ def sit(
     # started because of it.
     lost: dict[str, str] = {}
     left_out: dict[str, list[str]] = {}
-    for one in ready:
+    for examinee in ready:
         done = ended.values()
         left = replace(
             request,
-            limit=_left(request.limit, sum(each.done for each in done)),
-            max_calls=_left(request.max_calls, sum(each.usage.calls for each in done)),
+            limit=_remaining_limit(request.limit, sum(each.done for each in done)),
+            max_calls=_remaining_limit(request.max_calls, sum(each.usage.calls for each in done)),
             max_cost=None
             if request.max_cost is None
             else max(0.0, request.max_cost - sum(each.usage.cost for each in done)),
         )
         if left.limit == 0:
             break
-        endpoint = getattr(one.back_end, "endpoint", None)
-        address, name = "" if endpoint is None else endpoint.base_url, one.student.name
+        endpoint = getattr(examinee.back_end, "endpoint", None)
+        address, name = "" if endpoint is None else endpoint.base_url, examinee.student.name
         if address in lost:
             left_out.setdefault(lost[address], []).append(name)
             continue
-        control.renew(job_control(project, one.student.model or "", one.back_end, left))
-        ended[name] = _sit_one(project, one, left, author, partial(report, name), control)
+        control.renew(job_control(project, examinee.student.model or "", examinee.back_end, left))
+        ended[name] = _sit_one(project, examinee, left, author, partial(report, name), control)
         if control.in_vain:
             lost[address] = name
         if ended[name].state in ("cancelled", "stopped"):
@@ -262,24 +276,24 @@ def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
     """
     project.require("run exams", author=author)
 
-    def make(owned: Project) -> BackgroundJob:
+    def make_job(owned: Project) -> BackgroundJob:
         return BackgroundJob(
             "Preparing", "answers", request, author, Control(),
-            lambda report, job: sit(owned, request, author, report, job.control),
+            lambda report, job: sit_exam(owned, request, author, report, job.control),
         )  # fmt: skip
 
-    return start_background(project, "exams", make)
+    return start_background(project, "exams", make_job)
 
 
-def _left(most: int | None, used: int) -> int | None:
+def _remaining_limit(most: int | None, used: int) -> int | None:
     return None if most is None else max(0, most - used)
 
 
-def _missing(project: Project, student: Student, request: Sit) -> tuple[list[Line], int]:
+def _missing_lines(project: Project, student: Student, request: Sit) -> tuple[list[Line], int]:
     """Return the questions for an examinee, and the number of items that cannot be asked without their context."""
-    asked = tasks(project, request.query_id, request.version)
-    whole = sheet(project, student, asked)
-    known, keys = verdicts(project), text_keys(project, [task.asked for task in asked])
+    asked = list_tasks(project, request.query_id, request.version)
+    whole = make_sheet(project, student, asked)
+    known, keys = answer_outcomes(project), text_keys(project, [task.asked for task in asked])
     wanted = []
     for line in whole.lines:
         place = (student.key, keys.get(line.task.asked, 0), line.context)
@@ -297,7 +311,7 @@ def _sit_one(
     control: Control,
 ) -> Progress:
     student = ready.student
-    wanted, without = _missing(project, student, request)
+    wanted, without = _missing_lines(project, student, request)
     asked = {
         name: value
         for name in ("query_id", "version", "limit", "max_calls", "max_cost", "retry_failed", "only_failed")
@@ -306,15 +320,15 @@ def _sit_one(
     with project.transaction() as cursor:
         keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in wanted}
         sitting = add_job(cursor, "sitting", student.key, asked, len(wanted), author)
-        log(cursor, author, "start sitting", sitting=sitting, student=student.name, items=len(wanted))
+        log_action(cursor, author, "start sitting", sitting=sitting, student=student.name, items=len(wanted))
 
-    def batches() -> Iterator[list[Answer]]:
-        for answers in _answers(ready, wanted, control, ProjectVectors(project)):
+    def answer_batches() -> Iterator[list[Answer]]:
+        for answers in _stream_answers(ready, wanted, control, ProjectVectors(project)):
             yield [replace(answer, item_text_key=keys[line.task.asked], context=line.context)
                    for line, answer in answers]  # fmt: skip
 
-    def remarks() -> str:
-        said = said_of_models(student.model or "", control.models)
+    def write_remarks() -> str:
+        said = other_models_note(student.model or "", control.models)
         unasked = f"Skipped {how_many(without, 'items')} without a passage to read."
         return " ".join(filter(None, (said, unasked if without else "")))
 
@@ -323,21 +337,21 @@ def _sit_one(
         lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
         failed=lambda answer: answer.correct is None,
     )  # fmt: skip
-    return carry(
+    return run_recorded_job(
         carrier,
-        batches,
+        answer_batches,
         "Run the exam again",
         "to answer the remaining items",
         "The examinee",
-        remarks,
-        lambda cursor, final: log(
+        write_remarks,
+        lambda cursor, final: log_action(
             cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, answered=final.graded,
             failed=final.failed,
         ),
     )  # fmt: skip
 
 
-def _answers(
+def _stream_answers(
     ready: Ready, wanted: Sequence[Line], control: Control, store: VectorStore
 ) -> Iterator[list[tuple[Line, Answer]]]:
     """Yield answers in batches as they come; stop early if `control` asks for it."""
@@ -348,16 +362,16 @@ def _answers(
             block = wanted[at : at + BLOCK]
             yield list(zip(block, by_rule(ready, [line.given for line in block], store), strict=True))
         return
-    said: dict[int, Answer] = {}
+    finished: dict[int, Answer] = {}
 
-    def steps(number: int, line: Line) -> Steps:
-        said[number] = yield from answering(ready, line.given)
+    def grade_steps(number: int, line: Line) -> Steps:
+        finished[number] = yield from answer_with_model(ready, line.given)
         # The back end expects steps that end in grades, so the answer is kept separately.
-        return Grade(None if said[number].correct is None else int(said[number].correct or False))
+        return Grade(None if finished[number].correct is None else int(finished[number].correct or False))
 
-    work = (((number, 0), steps(number, line)) for number, line in enumerate(wanted))
+    work = (((number, 0), grade_steps(number, line)) for number, line in enumerate(wanted))
     for outcomes in ready.back_end.drive(work, control):
-        yield [(wanted[number], said.pop(number)) for number, _, _ in outcomes]
+        yield [(wanted[number], finished.pop(number)) for number, _, _ in outcomes]
 
 
 RETRIEVAL_NAMES: dict[Retriever, str] = {"bm25": "BM25", "embedding": "MiniLM"}
@@ -383,17 +397,17 @@ def sit_by_rules(
         InputError: the project has no items or no passages.
         GradingError: the encoder cannot be loaded, or an examinee could not answer.
     """
-    there = {one.name for one in retrievals(project)}
+    known_names = {entry.name for entry in list_retrievals(project)}
     for retriever, name in RETRIEVAL_NAMES.items():
-        if name not in there:
+        if name not in known_names:
             make_retrieval(project, name, retriever, author, max(DEPTHS), query_id, tell)
     contexts = [(name, 1) for name in NOT_RETRIEVED] + [(name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS]
     plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
     plans += [Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts]
     names = [add_student(project, plan, author).name for plan in plans]
     tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
-    ended = sit(project, Sit(tuple(names), query_id), author)
-    if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state != "done"]:
+    ended = sit_exam(project, Sit(tuple(names), query_id), author)
+    if broken := [f"{name}: {entry.message}" for name, entry in ended.items() if entry.state != "done"]:
         raise GradingError("job-failed", broken[0], "The answers so far are kept.")
-    tell(f"Answers: {sum(one.graded for one in ended.values()):,}.")
+    tell(f"Answers: {sum(entry.graded for entry in ended.values()):,}.")
     return names

@@ -18,7 +18,7 @@ from ._file_import import (
     import_groups as import_groups,
 )
 from ._graded_import import whole_responses as whole_responses
-from ._integrity import CHECKS as CHECKS, check as check
+from ._integrity import CHECKS as CHECKS, check_project as check_project
 from ._parquet import (
     export_grades as export_grades,
     export_project as export_project,
@@ -28,15 +28,15 @@ from ._parquet import (
 from ._publication import (
     Manifest as Manifest,
     Publication as Publication,
-    bundle as bundle,
-    bundle_again as bundle_again,
-    bundled as bundled,
+    bundle_publication as bundle_publication,
+    bundle_sizes as bundle_sizes,
+    list_publications as list_publications,
     manifest_json as manifest_json,
     overrides_csv as overrides_csv,
-    publications as publications,
-    publish as publish,
+    publish_qrels as publish_qrels,
     read_manifest as read_manifest,
-    reproduce as reproduce,
+    reproduce_bundle as reproduce_bundle,
+    reproduce_qrels as reproduce_qrels,
 )
 from ._report import Cell as Cell, Figure as Figure, Section as Section, Table as Table, report_html as report_html
 from .exporting import (
@@ -50,13 +50,13 @@ from .exporting import (
     graded_file as graded_file,
     nugget_docs_zip as nugget_docs_zip,
     nugget_grades_jsonl as nugget_grades_jsonl,
-    qrels as qrels,
     qrels_counts as qrels_counts,
     qrels_head as qrels_head,
+    qrels_text as qrels_text,
     queries_jsonl as queries_jsonl,
-    recorded as recorded,
+    record_export as record_export,
     reports_jsonl as reports_jsonl,
     response_ratings as response_ratings,
     runs_zip as runs_zip,
-    zipped as zipped,
+    zip_bytes as zip_bytes,
 )

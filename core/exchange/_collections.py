@@ -15,7 +15,7 @@ from ..formats import Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
 from ..records import Terms, keep_terms
-from ..store import Cursor, Project, as_act, cached, create, log, put_setting
+from ..store import Cursor, Project, as_act, cached, create_project, log_action, put_setting
 from ..text import how_many
 from ..types import Passage, Query
 from ._exam_import import EXAM
@@ -54,16 +54,16 @@ def import_beir(
         InputError: a file is missing, lies outside the folder, or was refused; or the import would replace something.
     """
     corpus, asked, judged = (
-        Source(f"{name or folder}/{file}", _within(folder, file))
+        Source(f"{name or folder}/{file}", _path_in_folder(folder, file))
         for file in ("corpus.jsonl", "queries.jsonl", f"qrels/{_known_split(folder, split)}.tsv")
     )
     report = Report()
-    found = trec_files.read_qrels(judged, report)
+    judgments = trec_files.read_qrels(judged, report)
     report.raise_if_refused("Nothing was imported. Correct the file.")
-    needed = None if all_passages else {one.passage_id for one in found} | _named(project)
+    needed = None if all_passages else {item.passage_id for item in judgments} | _named_passages(project)
     notes: list[Problem] = []
 
-    def finish(cursor: Cursor) -> None:
+    def note_textless(cursor: Cursor) -> None:
         ((count,),) = cursor.execute("SELECT count(*) FROM passages WHERE text_key IS NULL").fetchall()
         if count:
             notes.append(
@@ -77,22 +77,22 @@ def import_beir(
         also(cursor)
 
     groups = [
-        Group("queries", [asked], replace(options, only={one.query_id for one in found})),
+        Group("queries", [asked], replace(options, only={item.query_id for item in judgments})),
         Group("passages", [corpus], replace(options, only=needed)),
         Group("qrels", [judged], replace(options, source=options.source or name or f"{folder.resolve().name}/{split}")),
     ]
-    done = import_groups(project, groups, author, preview, finish)
-    counts = {thing: count for one in done for thing, count in one.counts.items()}
+    done = import_groups(project, groups, author, preview, note_textless)
+    counts = {thing: count for item in done for thing, count in item.counts.items()}
     return Imported(
         "beir",
-        tuple(file for one in done for file in one.files),
+        tuple(file for item in done for file in item.files),
         counts,
-        (*(note for one in done for note in one.notes), *notes),
-        tuple(replaced for one in done for replaced in one.replaced),
+        (*(note for item in done for note in item.notes), *notes),
+        tuple(replaced for item in done for replaced in item.replaced),
     )
 
 
-def _named(project: Project) -> set[str]:
+def _named_passages(project: Project) -> set[str]:
     """Return the ids of the passages that runs, judgments and files of the project name."""
     return {str(passage_id) for (passage_id,) in project.rows("SELECT passage_id FROM passages")}
 
@@ -103,7 +103,7 @@ def _known_split(folder: Path, split: str) -> str:
     return split
 
 
-def _within(folder: Path, name: str) -> Path:
+def _path_in_folder(folder: Path, name: str) -> Path:
     """Return the path of a file in a folder.
 
     Raises:
@@ -160,37 +160,37 @@ def find_data_set(name: str) -> DataSet:
         ) from error
     family = name.partition("/")[0]
     try:
-        found = ir_datasets.load(name)
+        data_set = ir_datasets.load(name)
     except KeyError as error:
-        known = [one for one in ir_datasets.registry if one.partition("/")[0] == family]
+        known = [entry for entry in ir_datasets.registry if entry.partition("/")[0] == family]
         raise unknown_name("unknown-data-set", "data set", name, known, "See https://ir-datasets.com.") from error
-    if lacking := [part for part in PARTS if not found.has(part)]:
-        below = ", ".join(one for one in ir_datasets.registry if one.startswith(f"{name}/"))
+    if lacking := [part for part in PARTS if not data_set.has(part)]:
+        below = ", ".join(entry for entry in ir_datasets.registry if entry.startswith(f"{name}/"))
         raise InputError(
             "incomplete-data-set",
             f"The data set '{name}' has no {' and no '.join(lacking)}.",
             f"Choose one of its parts: {below}." if below else "See https://ir-datasets.com.",
         )
-    downloads = list(_downloads([getattr(found, f"{part}_handler")() for part in PARTS]))
-    said = dict.fromkeys(" ".join(one.dua.split()) for one in downloads if getattr(one, "dua", None))
-    terms = Terms(name, " ".join(said), f"https://ir-datasets.com/{family}.html#{name}")
-    return DataSet(found, _size_of(downloads), terms)
+    downloads = list(_find_downloads([getattr(data_set, f"{part}_handler")() for part in PARTS]))
+    sentences = dict.fromkeys(" ".join(entry.dua.split()) for entry in downloads if getattr(entry, "dua", None))
+    terms = Terms(name, " ".join(sentences), f"https://ir-datasets.com/{family}.html#{name}")
+    return DataSet(data_set, _size_of(downloads), terms)
 
 
-def _downloads(parts: list[Any]) -> Iterator[Any]:
+def _find_downloads(parts: list[Any]) -> Iterator[Any]:
     """Yield the files of parts of a data set. ir_datasets has no list of them, so its objects are searched."""
     waiting, seen = parts, dict[int, Any]()
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        value = waiting.pop()
+        if id(value) in seen:
             continue
-        seen[id(one)] = one
-        if type(one).__name__ in ("Download", "LocalDownload"):
-            yield one
-        elif isinstance(one, list | tuple):
-            waiting += one
-        elif type(one).__module__.startswith("ir_datasets."):
-            waiting += vars(one).values()
+        seen[id(value)] = value
+        if type(value).__name__ in ("Download", "LocalDownload"):
+            yield value
+        elif isinstance(value, list | tuple):
+            waiting += value
+        elif type(value).__module__.startswith("ir_datasets."):
+            waiting += vars(value).values()
 
 
 def _size_of(downloads: Collection[Any]) -> int | None:
@@ -215,44 +215,44 @@ def import_data_set(
     """
     name, level = data_set.terms.data_set, data_set.min_judgment
 
-    def finish(cursor: Cursor) -> None:
+    def keep_level(cursor: Cursor) -> None:
         keep_terms(cursor, data_set.terms)
         if level is not None:
             put_setting(cursor, SETTING_OF_MIN_JUDGMENT, str(level))
-            log(cursor, author, "set min judgment", value=level, collection=name)
+            log_action(cursor, author, "set min judgment", value=level, collection=name)
 
     with WorkingFolder(project.working_folder) as folder:
         try:
-            _write_folder(data_set.found, folder, None if all_passages else _named(project))
+            _write_folder(data_set.found, folder, None if all_passages else _named_passages(project))
         except Exception as error:
             raise InputError(
                 "data-set-unreadable",
                 f"The data set '{name}' cannot be read ({type(error).__name__}: {error}).",
                 f"Its page says how to get it: {data_set.terms.address}",
             ) from error
-        done = import_beir(project, folder, author, options, SPLIT, all_passages, preview, name, finish)
-    said = f"the default of --min-judgment is {level} from now on, the level of this collection"
-    notes = [] if level is None else [Problem(name, None, "min-judgment-set", said)]
+        done = import_beir(project, folder, author, options, SPLIT, all_passages, preview, name, keep_level)
+    sentence = f"the default of --min-judgment is {level} from now on, the level of this collection"
+    notes = [] if level is None else [Problem(name, None, "min-judgment-set", sentence)]
     return replace(done, kind="dataset", notes=(*done.notes, *notes))
 
 
-def _write_folder(found: Any, folder: Path, named: Collection[str] | None) -> None:
+def _write_folder(data_set: Any, folder: Path, named: Collection[str] | None) -> None:
     """Write a data set as a folder that `import_beir` reads.
 
     Args:
         named: passages that are needed in addition to the judged ones; None for all passages.
     """
-    judged = [(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
+    judged = [(item.query_id, item.doc_id, int(item.relevance)) for item in data_set.qrels_iter()]
     (folder / "qrels").mkdir()
     with (folder / "qrels" / f"{SPLIT}.tsv").open("w", encoding="utf-8") as out:
         trec_files.write_qrels(judged, out)
     with (folder / "queries.jsonl").open("w", encoding="utf-8") as out:
-        query_files.write_queries(map(_query_of, found.queries_iter()), out)
+        query_files.write_queries(map(_query_of, data_set.queries_iter()), out)
     with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:
         needed = {passage for _, passage, _ in judged}.union(named or ())
-        rows = found.docs_iter() if named is None else found.docs_store().get_many_iter(needed)
+        rows = data_set.docs_iter() if named is None else data_set.docs_store().get_many_iter(needed)
         texts = (Passage(row.doc_id, row.default_text()) for row in rows)
-        passage_files.write_passages((one for one in texts if one.text.strip()), out)
+        passage_files.write_passages((item for item in texts if item.text.strip()), out)
 
 
 def _query_of(row: Any) -> Query:
@@ -292,15 +292,15 @@ def make_demo(
     path.parent.mkdir(parents=True, exist_ok=True)
     # Made in a working folder, so that an interruption leaves no partial demo.
     with WorkingFolder(path.parent) as working:
-        _fill(making := working / path.name, author, grade, tell, sit)
+        _fill_demo(making := working / path.name, author, grade, tell, sit)
         if not put_new(making, path):
             raise taken
 
 
-def _fill(
+def _fill_demo(
     path: Path, author: str, grade: bool, tell: Callable[[str], None], sit: Callable[[Project], object] | None
 ) -> None:
-    project = create(path)
+    project = create_project(path)
     try:
         collection = [
             ("queries", [FILES / "queries.jsonl"], None),

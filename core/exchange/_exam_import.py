@@ -25,18 +25,18 @@ from ..records import (
     answer_models_of,
     answers_of,
     check_new,
-    elsewhere,
+    external_examinee,
     fingerprint_of,
     put_answer_model,
     put_answer_verdicts,
     put_retrieval,
     put_student,
-    retrieved,
+    read_retrieval,
     state_factors,
     students_of,
 )
-from ..store import Cursor, stage
-from ..text import clean_text, first_few, how_many, quoted
+from ..store import Cursor, stage_columns
+from ..text import clean_text, first_few, how_many, quote_name
 from ..types import Asked, Passage, Query, Question
 
 EXAM = "exam"
@@ -63,13 +63,13 @@ def items_by_words(cursor: Cursor, query_ids: Sequence[str] | None = None) -> di
         query_ids: only items of these queries; None for all.
     """
     items = [item for item in latest_questions(cursor) if item.kind == "choice"]
-    found = {
+    ids = {
         words: item.question_id
         for item in reversed(items)
         if (query_ids is None or item.query_id in query_ids)
         and (words := words_of(item.text, item.answer_key, item.choices)) is not None
     }
-    return {(text, None, choices): item for (text, _, choices), item in found.items()} | found
+    return {(text, None, choices): item for (text, _, choices), item in ids.items()} | ids
 
 
 def write_exam_items(
@@ -106,8 +106,8 @@ def write_exam_items(
         for item in items
     }
     texts = [item.documentation for item in items if item.documentation is not None]
-    texts += [text for item in items for found in item.retrieved.values() for text in found]
-    names = _named(cursor, dict.fromkeys(texts))
+    texts += [text for item in items for contexts in item.retrieved.values() for text in contexts]
+    names = _name_texts(cursor, dict.fromkeys(texts))
     passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
     known = {question.question_id for question in latest_questions(cursor)}
     new = {key: item for key, item in by_id.items() if key not in known}
@@ -133,26 +133,27 @@ def write_exam_items(
         if key not in described
     }
     put_items(cursor, facts)
-    found = _retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)
+    contexts = _store_retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)
     counts = {"items": len(by_id), "new items": len(new), "new queries": made, "new passages": passages}
-    return counts | ({"retrievals": found} if found else {}) | ({"bank version": version} if version else {})
+    return counts | ({"retrievals": contexts} if contexts else {}) | ({"bank version": version} if version else {})
 
 
-def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
+def _name_texts(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
     """Return a passage id for each text: of a passage with this text, else derived from the text's hash."""
-    stage(cursor, "exam_texts", {"text": list(texts)}, {"text": "VARCHAR"})
-    there = dict(
+    stage_columns(cursor, "exam_texts", {"text": list(texts)}, {"text": "VARCHAR"})
+    known_ids = dict(
         cursor.execute(
             "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts JOIN passage_texts USING (text)"
             " JOIN passages USING (text_key) GROUP BY text"
         ).fetchall()
     )
     return {
-        text: there.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}" for text in texts
+        text: known_ids.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+        for text in texts
     }
 
 
-def _retrievals(
+def _store_retrievals(
     cursor: Cursor, items: dict[str, ExamItem], names: dict[str, str], exam: str | None, file: str, author: str
 ) -> int:
     """Store retrieved contexts as retrievals and return how many are new. Existing ones with the same rankings stay.
@@ -170,14 +171,14 @@ def _retrievals(
     written = 0
     for retriever, ranking in rankings.items():
         name = retriever if exam is None else f"{exam} {retriever}"
-        there = retrieved(cursor, name)
-        if there and there != ranking:
+        existing = read_retrieval(cursor, name)
+        if existing and existing != ranking:
             raise InputError(
                 "retrieval-differs",
                 f"Retrieval '{name}' already exists with other rankings.",
                 "Import the exam under another name (--source NAME).",
             )
-        if not there:
+        if not existing:
             put_retrieval(cursor, name, file, ranking, author)
             written += 1
     return written
@@ -201,32 +202,33 @@ def write_answers(cursor: Cursor, read: Sequence[SatElsewhere], names: str, auth
     keys = _text_keys(cursor, {item for place in places for item in place.values()})
     before = {student.name: student for student in students_of(cursor)}
     counts = {"students": len(read), "answers": 0, "new answers": 0}
-    for one, place in zip(read, places, strict=True):
-        if (known := before.get(one.student)) is not None and not known.sat_elsewhere:
+    for examinee, place in zip(read, places, strict=True):
+        if (known := before.get(examinee.student)) is not None and not known.sat_elsewhere:
             raise InputError(
                 "answers-made-here",
-                f"Examinee '{one.student}' takes exams in this project, so its answers cannot be imported.",
+                f"Examinee '{examinee.student}' takes exams in this project, so its answers cannot be imported.",
                 "Give the examinee another name in the file, or rename the file.",
             )
         # Components stated in a file take precedence over those read from a name.
-        levels = factors_in_name(one.student) | dict(known.factors if known else {})
-        key = put_student(cursor, replace(elsewhere(one.student), factors=levels), author)
+        levels = factors_in_name(examinee.student) | dict(known.factors if known else {})
+        key = put_student(cursor, replace(external_examinee(examinee.student), factors=levels), author)
         verdicts: dict[str, bool] = {}
-        for item, correct in one.verdicts.items():
+        for item, correct in examinee.verdicts.items():
             verdicts.setdefault(place[item], correct)
-        if repeated := len(one.verdicts) - len(verdicts):
+        if repeated := len(examinee.verdicts) - len(verdicts):
             counts["repeated items"] = counts.get("repeated items", 0) + repeated
         answers = [Answer(keys[item], ELSEWHERE, correct) for item, correct in verdicts.items()]
-        said = answers_of(cursor, key)
+        stored = answers_of(cursor, key)
         others = [
             answer
             for answer in answers
-            if (there := said.get((answer.item_text_key, ELSEWHERE))) and there.correct is not answer.correct
+            if (stored_answer := stored.get((answer.item_text_key, ELSEWHERE)))
+            and stored_answer.correct is not answer.correct
         ]
         if others:
             raise InputError(
                 "answers-differ",
-                f"{names} changes {how_many(len(others), 'answers')} that examinee '{one.student}' already has.",
+                f"{names} changes {how_many(len(others), 'answers')} that examinee '{examinee.student}' already has.",
                 "Stored answers cannot change. Give the examinee another name.",
             )
         counts["answers"] += len(answers)
@@ -245,7 +247,7 @@ def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[
     new = 0
     for name, levels in ((name, levels) for file in read for name, levels in file.items()):
         if name not in before:
-            before[name] = put_student(cursor, elsewhere(name), author)
+            before[name] = put_student(cursor, external_examinee(name), author)
             new += 1
         stated.setdefault(before[name], {}).update(levels)
     return {"students": len(stated), "new students": new, "new components": state_factors(cursor, stated, author)}
@@ -268,10 +270,10 @@ def _place_items(
     kinds = {question.question_id: question.kind for question in latest_questions(cursor)}
     new: dict[str, Question] = {}
     places: list[dict[str, str]] = []
-    for one in read:
-        worded = {question.question_id: question for question in one.questions}
+    for examinee in read:
+        worded = {question.question_id: question for question in examinee.questions}
         place: dict[str, str] = {}
-        for item in one.verdicts:
+        for item in examinee.verdicts:
             question = worded.get(item, Question(item, EXAM, None, "choice"))
             words = words_of(question.text, question.answer_key, question.choices)
             if words is not None and words in by_words:
@@ -287,7 +289,7 @@ def _place_items(
                 raise InputError(
                     "item-words-differ",
                     f"Item {item} of {names} differs from the item with this id in the question bank:"
-                    f" {_shown(words)}; {_shown(known)}.",
+                    f" {_describe_words(words)}; {_describe_words(known)}.",
                     "Give one of them another id.",
                 )
             place[item] = item
@@ -303,12 +305,12 @@ def _place_items(
     return places, {"new items": len(new)} | ({"bank version": version} if version else {})
 
 
-def _shown(words: Words) -> str:
+def _describe_words(words: Words) -> str:
     text, key, _ = words
-    return f"{quoted(text)} with the key {'unknown' if key is None else quoted(key)}"
+    return f"{quote_name(text)} with the key {'unknown' if key is None else quote_name(key)}"
 
 
-def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
+def _asked_text(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
     """Return question, key and choices in one text, to which answers refer. None if the key is not a choice."""
     at = graders.key_position(Asked(text or "", answer_key or "", tuple(given)))
     if not text or isinstance(at, str):
@@ -324,7 +326,7 @@ def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
         " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
         {"version": NEWEST},
     ).fetchall()
-    asked = {item: _asked(text, key, json.loads(choices)) for item, text, key, choices, _ in rows if item in items}
+    asked = {item: _asked_text(text, key, json.loads(choices)) for item, text, key, choices, _ in rows if item in items}
     return {
         item: text_key if (words := asked[item]) is None else question_text_key(cursor, words)
         for item, *_, text_key in rows
@@ -346,25 +348,25 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
         InputError: a query is missing, the generator answers in this project, or it already has another answer to the
             same query, context and draw.
     """
-    known = next((one for one in answer_models_of(cursor, "generator") if one.name == name), None)
+    known = next((item for item in answer_models_of(cursor, "generator") if item.name == name), None)
     if known is not None and not known.from_elsewhere:
         raise InputError(
             "answers-made-here",
             f"Generator '{name}' answers queries in this project, so its answers cannot be imported.",
             "Give the model of this file another name (--source).",
         )
-    keys = _query_text_keys(cursor, [one.query_id for one in read], file)
+    keys = _query_text_keys(cursor, [item.query_id for item in read], file)
     key = put_answer_model(
         cursor, "generator", AnswerModel(name, fingerprint_of(["generator elsewhere", name])), author
     )
     answers = [
         Generated(
-            (keys[one.query_id], (GOLD_RUN, 0) if one.run == GOLD_RUN else (one.run, one.k or 0), None, one.draw),
-            clean_text(one.answer),
+            (keys[item.query_id], (GOLD_RUN, 0) if item.run == GOLD_RUN else (item.run, item.k or 0), None, item.draw),
+            clean_text(item.answer),
         )
-        for one in read
+        for item in read
     ]
-    said = {
+    stored = {
         (question, run, k or 0, draw): text
         for question, run, k, draw, text in cursor.execute(
             "SELECT question_text_key, run, k, draw, text FROM generated_answers JOIN answer_texts USING (text_key)"
@@ -373,7 +375,7 @@ def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], fi
         ).fetchall()
     }
     others = [
-        one for one in answers if said.get((one.place[0], *one.place[1], one.place[3]), one.text) != one.text
+        item for item in answers if stored.get((item.place[0], *item.place[1], item.place[3]), item.text) != item.text
     ]  # fmt: skip
     if others:
         raise InputError(

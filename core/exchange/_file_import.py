@@ -59,7 +59,7 @@ from ..records import (
     write_judgments,
     write_responses,
 )
-from ..store import Cursor, Project, connected, log, migrations
+from ..store import Cursor, Project, database_connection, log_action, migrations
 from ..text import first_few, how_many
 from ..types import Board, Judgment, KeptObject, Query, Question
 from ._exam_import import (
@@ -69,7 +69,7 @@ from ._exam_import import (
     write_factors,
     write_generated,
 )
-from ._graded_import import GradedFiles, GradedImport, graded_of, with_passage_ids, write_labels
+from ._graded_import import GradedFiles, GradedImport, make_graded_queries, replace_text_hashes, write_labels
 from ._run_import import NOTHING_LEFT, RunFiles, RunImport, report_unknown
 
 LARGE = frozenset(
@@ -101,7 +101,7 @@ _NARROW = {
 
 
 @contextmanager
-def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
+def rehearse_imports(project: Project, tables: Collection[str], folder: Path) -> Iterator[Cursor]:
     """Provide a cursor on a copy of the project, in which imports can be tried.
 
     The copy has the tables that these imports read, all in the same state. It is a separate database: it blocks no
@@ -111,19 +111,19 @@ def rehearsal(project: Project, tables: Collection[str], folder: Path) -> Iterat
         tables: those of `LARGE` that the imports read; all small tables are copied.
         folder: for the copy, which is deleted with the folder.
     """
-    with connected(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
+    with database_connection(folder / "rehearsal.duckdb", readable=folder, made_here=True) as copy:
         # The copy is deleted, so a checkpoint at the end would be wasted.
         copy.execute("PRAGMA disable_checkpoint_on_shutdown")
         with project.cursor() as cursor:
             cursor.execute("BEGIN")
-            _copy(cursor, copy, tables)
+            _copy_tables(cursor, copy, tables)
             cursor.execute("ROLLBACK")
         copy.execute("BEGIN")
         yield copy
         copy.execute("ROLLBACK")
 
 
-def _copy(cursor: Cursor, copy: Cursor, tables: Collection[str]) -> None:
+def _copy_tables(cursor: Cursor, copy: Cursor, tables: Collection[str]) -> None:
     for name, last in cursor.execute("SELECT sequence_name, last_value FROM duckdb_sequences()").fetchall():
         copy.execute(f"CREATE SEQUENCE {name} START {(last or 0) + 1:d}")
     made = cursor.execute(
@@ -252,19 +252,19 @@ def import_groups(
             report.raise_if_refused(_MEND)
             read.append((group, report, write))
         looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
-        tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
+        tried = rehearse_imports(project, looked_at, folder) if preview else project.transaction()
         with tried as cursor:
-            results = [_write(cursor, group, report, write, author) for group, report, write in read]
+            results = [_write_group(cursor, group, report, write, author) for group, report, write in read]
             also(cursor)
             if not preview:
                 _refuse_to_replace(groups, results)
     return results
 
 
-def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
+def _write_group(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
     keeper = Keeper(cursor)
     files = [source.name for source in group.sources]
-    with _naming(files):
+    with _name_files_in_errors(files):
         counts = write(cursor, keeper, author)
         if IMPORTERS[group.kind].pools:
             refresh_pool(cursor)
@@ -272,12 +272,12 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
     detail = {"files": files, "counts": counts} | ({"replaced": list(map(str, replaced))} if replaced else {})
-    keeper.record(settled, log(cursor, author, f"import {group.kind}", **detail))
+    keeper.record(settled, log_action(cursor, author, f"import {group.kind}", **detail))
     return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
 
 
 @contextmanager
-def _naming(files: Sequence[str]) -> Iterator[None]:
+def _name_files_in_errors(files: Sequence[str]) -> Iterator[None]:
     """Add the names of the files to an error raised by code that knows no files."""
     try:
         yield
@@ -289,11 +289,11 @@ def _naming(files: Sequence[str]) -> Iterator[None]:
 
 def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
     asked_for = {group.kind for group in groups if group.options.replace}
-    results = [one for one in results if one.replaced and one.kind not in asked_for]
+    results = [item for item in results if item.replaced and item.kind not in asked_for]
     if results:
         going = [replaced for result in results for replaced in result.replaced]
         files = first_few([name for result in results for name in result.files])
-        apart = any(one.kind in ("judgments", "leaderboard") for one in going)
+        apart = any(item.kind in ("judgments", "leaderboard") for item in going)
         raise InputError(
             "would-replace",
             f"{files}: this import would replace {first_few(going, '; ')}. Nothing was imported.",
@@ -328,83 +328,90 @@ class Importer:
     pools: bool = False
 
 
-def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    found: dict[str, Query] = {}
+def _read_query_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    by_id: dict[str, Query] = {}
     topics: list[KeptObject] = []
     for source in sources:
         for query in queries.read_queries(source, report, topics):
             if options.only is not None and query.query_id not in options.only:
                 continue
-            if found.setdefault(query.query_id, query) != query:
+            if by_id.setdefault(query.query_id, query) != query:
                 reason = f"query {query.query_id} has different content in another file"
                 report.refuse(source.name, None, "duplicate-query", reason)
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        new = take_queries(cursor, list(found.values()), True, keeper)
-        keep_objects(cursor, [one for one in topics if one.query_id in found])
-        return {"queries": len(found), "new queries": new}
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        new = take_queries(cursor, list(by_id.values()), True, keeper)
+        keep_objects(cursor, [one for one in topics if one.query_id in by_id])
+        return {"queries": len(by_id), "new queries": new}
 
-    return write
+    return write_to_project
 
 
-def _passages(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_passage_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     files = PassageFiles(folder)
     for source in sources:
         files.take(passage_files.read_passages(source, report, options.only))
     files.close()
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         return {"new passages": add_kept_passages(cursor, files, keeper).new}
 
-    return write
+    return write_to_project
 
 
-def _runs(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_run_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     files = RunFiles(folder, report)
     for source in sources:
         files.take(source)
     files.close()
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
         runs.check_queries()
         report.raise_if_refused(_NAME_QUERIES)
         return runs.write()
 
-    return write
+    return write_to_project
 
 
-def _responses(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_response_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     read = read_responses(sources, report)
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        found = known_responses(cursor, read, report, options.skip_unknown)
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        responses = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
-        add_passages(cursor, dict.fromkeys(passage for one in found for passage in one.documents), keeper)
+        add_passages(cursor, dict.fromkeys(passage for response in responses for passage in response.documents), keeper)
         topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
-        for one in found:
-            for limit in beyond_limits(one, topics.get(one.query_id, {})):
-                report.remark(one.file, one.line, "beyond-track-limit", f"a response has {limit}")
-        keep_objects(cursor, [KeptObject(REPORT, one.query_id, one.run, one.report) for one in found if one.report])
-        return (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
+        for response in responses:
+            for limit in beyond_limits(response, topics.get(response.query_id, {})):
+                report.remark(response.file, response.line, "beyond-track-limit", f"a response has {limit}")
+        keep_objects(
+            cursor,
+            [
+                KeptObject(REPORT, response.query_id, response.run, response.report)
+                for response in responses
+                if response.report
+            ],
+        )
+        return (write_gold if options.gold else write_responses)(cursor, responses, report, keeper)
 
-    return write
+    return write_to_project
 
 
 def _write_qrels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
-    stage_judgments(into.cursor, _of_known_queries(into, file, found))
+    stage_judgments(into.cursor, _keep_known_queries(into, file, found))
     return {"sources": 1, "judgments": write_judgments(into.cursor, name, into.keeper)}
 
 
 def _write_labels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
-    known = _of_known_queries(into, file, found)
+    known = _keep_known_queries(into, file, found)
     return write_labels(into.cursor, name, into.options.scale, known, file, into.report, into.author)
 
 
-def _of_known_queries(into: _Into, file: str, found: Sequence[tuple[Judgment, int]]) -> list[Judgment]:
+def _keep_known_queries(into: _Into, file: str, judged_lines: Sequence[tuple[Judgment, int]]) -> list[Judgment]:
     """Return the judgments or labels of a file that are about known queries; refuse or remark on the others."""
     first_lines: dict[str, int] = {}
-    for judgment, line in found:
+    for judgment, line in judged_lines:
         first_lines.setdefault(judgment.query_id, line)
     unknown = unknown_queries(into.cursor, first_lines)
     if unknown and add_topics(into.cursor, unknown):
@@ -414,31 +421,31 @@ def _of_known_queries(into: _Into, file: str, found: Sequence[tuple[Judgment, in
         into.report.refuse(file, None, "nothing-left", NOTHING_LEFT)
     into.report.raise_if_refused(_NAME_QUERIES)
     lost = set(unknown)
-    known = [judgment for judgment, _ in found if judgment.query_id not in lost]
-    return with_passage_ids(into.cursor, known, file, into.report)
+    known = [judgment for judgment, _ in judged_lines if judgment.query_id not in lost]
+    return replace_text_hashes(into.cursor, known, file, into.report)
 
 
-def _bank(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_bank_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     files = [question_bank_files.read_bank(source, report) for source in sources]
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        read = [_as_named_here(cursor, part) for part in files]
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        read = [_use_project_ids(cursor, part) for part in files]
         if options.skip_unknown:
             read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
-        names = _names(sources)
-        found = [question for part in read for question in part.questions]
+        names = _join_names(sources)
+        questions = [question for part in read for question in part.questions]
         new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
-        keep_objects(cursor, [one for part in read for one in part.kept])
-        words = take_words(cursor, found)
-        version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
+        keep_objects(cursor, [kept_object for part in read for kept_object in part.kept])
+        words = take_words(cursor, questions)
+        version = save_questions(cursor, in_their_words(cursor, questions), f"Imported {names}", author)
         ((added, changed),) = cursor.execute(
             "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions"
             " WHERE version = ?",
             [version or 0],
         ).fetchall()
-        _remark_on_rest(cursor, found, names, report)
+        _remark_on_rest(cursor, questions, names, report)
         counts = {
-            "questions": len(found),
+            "questions": len(questions),
             "new questions": added,
             "changed questions": changed,
             "new queries": new,
@@ -446,10 +453,10 @@ def _bank(sources: Sequence[Source], report: Report, options: Options, folder: P
         counts |= _count_words(words, names, report)
         return counts | ({"bank version": version} if version else {})
 
-    return write
+    return write_to_project
 
 
-def _names(sources: Sequence[Source]) -> str:
+def _join_names(sources: Sequence[Source]) -> str:
     return ", ".join(Path(source.name).name for source in sources)
 
 
@@ -474,7 +481,7 @@ def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
     return {GET_WORDS: words.given} if words.given else {}
 
 
-def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
+def _use_project_ids(cursor: Cursor, part: BankFile) -> BankFile:
     """Return a bank with the project's query ids, if the project has the bank's queries under the bank's prefix."""
     if not part.prefix:
         return part
@@ -504,7 +511,7 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
     return replace(part, queries=queries, questions=questions)
 
 
-def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
+def _remark_on_rest(cursor: Cursor, questions: Sequence[Question], names: str, report: Report) -> None:
     """Remark on active questions of the file's queries that the file does not name: they stay."""
     ((rest,),) = cursor.execute(
         "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key) JOIN queries USING (query_key)"
@@ -512,8 +519,8 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
         " AND question_id NOT IN (SELECT unnest($named::VARCHAR[]))",
         {
             "version": NEWEST,
-            "queries": list({question.query_id for question in found}),
-            "named": [question.question_id for question in found],
+            "queries": list({question.query_id for question in questions}),
+            "named": [question.question_id for question in questions],
         },
     ).fetchall()
     if rest:
@@ -526,7 +533,7 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
 
 
 @contextmanager
-def _no_collecting() -> Iterator[None]:
+def _pause_collecting() -> Iterator[None]:
     """Switch off garbage collection, which would find nothing: reading makes millions of lists without cycles."""
     was_on = gc.isenabled()
     gc.disable()
@@ -537,27 +544,27 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _graded(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_graded_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     files = GradedFiles(folder)
     elsewhere: list[GradedNugget] = []
-    with _no_collecting():
+    with _pause_collecting():
         for source in sources:
             if has_nugget_grades(source):
                 # The proposed name for judgments is not a name for a grader.
                 unnamed = options.source in (None, KINDS_OF_FILE["graded"].source)
                 elsewhere += read_nugget_grades(source, report, source.stem if unnamed else str(options.source))
                 continue
-            with _naming([source.name]):
+            with _name_files_in_errors([source.name]):
                 files.take(graded_files.read_graded(source, report))
             report.raise_if_refused(_MEND)
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        names = _names(sources)
-        files.take(graded_of(cursor, elsewhere, report))
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        names = _join_names(sources)
+        files.take(make_graded_queries(cursor, elsewhere, report))
         report.raise_if_refused(_MEND)
         files.close()
         into = GradedImport(cursor, files, names, author, keeper)
-        with _no_collecting():
+        with _pause_collecting():
             for batch in files.batches():
                 into.write(batch)
                 # Free this batch before the next one is read.
@@ -565,38 +572,38 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
         counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         return counts | _count_words(into.words, names, report)
 
-    return write
+    return write_to_project
 
 
-def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+def _read_leaderboards(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         # Read within the transaction because queries of the same import count as known too; such files are small.
         known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
-        found = []
+        boards = []
         for source in sources:
             proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
             for board in read_boards(source, report, known, options.form):
                 name = (options.source or proposed) + board.name.removeprefix(proposed)
-                found.append((source, replace(board, name=name)))
+                boards.append((source, replace(board, name=name)))
         if options.source and len(sources) > 1:
-            found = _joined(found, options.source, report)
-        for source, board in found:
+            boards = _join_boards(boards, options.source, report)
+        for source, board in boards:
             _check_systems(cursor, source, board, report)
         report.raise_if_refused(_MEND)
-        for _, board in found:
+        for _, board in boards:
             write_board(cursor, board, keeper)
-        systems = {row.run for _, board in found for row in board.rows}
-        values = sum(map(len, (scores for _, board in found for scores in board.per_query.values())))
-        counts = {"leaderboards": len(found), "systems": len(systems)}
+        systems = {row.run for _, board in boards for row in board.rows}
+        values = sum(map(len, (scores for _, board in boards for scores in board.per_query.values())))
+        counts = {"leaderboards": len(boards), "systems": len(systems)}
         return counts | ({"values by query": values} if values else {})
 
-    return write
+    return write_to_project
 
 
-def _joined(found: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
+def _join_boards(given: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
     """Return the leaderboards of several files as one per measure. A system may be in only one of the files."""
     boards: dict[str, tuple[Source, Board]] = {}
-    for source, board in found:
+    for source, board in given:
         first, before = boards.setdefault(board.measure, (source, replace(board, rows=[], per_query={})))
         rows = [*before.rows, *board.rows]
         if twice := {row.run for row in before.rows}.intersection(row.run for row in board.rows):
@@ -628,33 +635,36 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
                 return
 
 
-def _answers(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:
+def _make_answers_reader(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:
     """Return the reader of files with answers of examinees, given the reader of one file.
 
     An examinee may be in several files if these have no item in common.
     """
 
     def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-        found: list[SatElsewhere] = []
+        examinees: list[SatElsewhere] = []
         for source in sources:
-            for one in read(source, report, options.source):
-                if any(one.student == each.student and one.verdicts.keys() & each.verdicts for each in found):
+            for examinee in read(source, report, options.source):
+                if any(
+                    examinee.student == each.student and examinee.verdicts.keys() & each.verdicts for each in examinees
+                ):
                     reason = (
-                        f"another file has the same items for examinee {one.student}; import each with its own --name"
+                        f"another file has the same items for examinee {examinee.student}; import each with its "
+                        "own --name"
                     )
                     report.refuse(source.name, None, "duplicate-student", reason)
-                found.append(one)
-                if levels := factors_in_name(one.student):
+                examinees.append(examinee)
+                if levels := factors_in_name(examinee.student):
                     read_as = ", ".join(f"{factor} {level}" for factor, level in levels.items())
                     report.remark(
-                        source.name, None, "factors-in-name", f"the name '{one.student}' is read as {read_as}"
+                        source.name, None, "factors-in-name", f"the name '{examinee.student}' is read as {read_as}"
                     )
-        return lambda cursor, keeper, author: write_answers(cursor, found, _names(sources), author)
+        return lambda cursor, keeper, author: write_answers(cursor, examinees, _join_names(sources), author)
 
     return read_all
 
 
-def _students(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_student_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     read = [read_factors(source, report) for source in sources]
     return lambda cursor, keeper, author: write_factors(cursor, read, author)
 
@@ -673,7 +683,7 @@ class _Into:
     report: Report
 
 
-def _named_files(
+def _make_named_reader(
     read: Callable[[Source, Report], list[Row]], write: Callable[[_Into, str, list[Row], str], Mapping[str, int]]
 ) -> Reader:
     """Return the reader of files that are each kept under their own name: read and written one by one.
@@ -703,58 +713,58 @@ def _named_files(
     return read_all
 
 
-def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    found = [item for source in sources for item in exam_files.read_exam(source, report)]
+def _read_exam_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    items = [item for source in sources for item in exam_files.read_exam(source, report)]
 
-    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        return write_exam_items(cursor, found, _names(sources), options.source, report, keeper, author)
+    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        return write_exam_items(cursor, items, _join_names(sources), options.source, report, keeper, author)
 
-    return write
+    return write_to_project
 
 
 NOTHING_LARGE = frozenset[str]()
 
 IMPORTERS: dict[str, Importer] = {
-    "queries": Importer(_queries, NOTHING_LARGE),
+    "queries": Importer(_read_query_files, NOTHING_LARGE),
     "passages": Importer(
-        _passages,
+        _read_passage_files,
         LARGE
         - {"rankings", "responses", "listed", "failures", "answers", "retrieved", "generated_answers", "comparisons"},
         pools=True,
     ),
-    "bank": Importer(_bank, NOTHING_LARGE),
-    "exam": Importer(_exam, frozenset({"passages", "passage_texts"})),
-    "graded": Importer(_graded, LARGE),
-    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"}), pools=True),
+    "bank": Importer(_read_bank_files, NOTHING_LARGE),
+    "exam": Importer(_read_exam_files, frozenset({"passages", "passage_texts"})),
+    "graded": Importer(_read_graded_files, LARGE),
+    "runs": Importer(_read_run_files, frozenset({"passages", "rankings", "responses"}), pools=True),
     "responses": Importer(
-        _responses,
+        _read_response_files,
         frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"}),
         pools=True,
     ),
     "qrels": Importer(
-        _named_files(trec_files.read_qrels_lines, _write_qrels),
+        _make_named_reader(trec_files.read_qrels_lines, _write_qrels),
         frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}),
         pools=True,
     ),
     "labels": Importer(
-        _named_files(trec_files.read_labels, _write_labels),
+        _make_named_reader(trec_files.read_labels, _write_labels),
         frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}),
         pools=True,
     ),
-    "leaderboard": Importer(_leaderboard, frozenset({"passages"})),
+    "leaderboard": Importer(_read_leaderboards, frozenset({"passages"})),
     "responses-matrix": Importer(
-        _answers(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
+        _make_answers_reader(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
     ),
-    "lm-eval": Importer(_answers(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
-    "students": Importer(_students, NOTHING_LARGE),
+    "lm-eval": Importer(_make_answers_reader(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
+    "students": Importer(_read_student_files, NOTHING_LARGE),
     "answers": Importer(
-        _named_files(
+        _make_named_reader(
             read_answers, lambda into, name, found, file: write_generated(into.cursor, name, found, file, into.author)
         ),
         frozenset({"generated_answers"}),
     ),
     "answer-verdicts": Importer(
-        _named_files(
+        _make_named_reader(
             read_answer_verdicts,
             lambda into, name, found, file: write_answer_verdicts(into.cursor, name, found, file, into.author),
         ),

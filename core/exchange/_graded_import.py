@@ -33,7 +33,7 @@ from ..records import (
     write_judged_keys,
     write_stated_rankings,
 )
-from ..store import Cursor, lent, let_go, table_of
+from ..store import Cursor, lend_table, release_memory, table_of
 from ..text import clean_text, how_many
 from ..types import (
     GradeBlocks,
@@ -76,7 +76,7 @@ class Batch:
     """
 
     asked: dict[tuple[int, str], int] = field(default_factory=dict)
-    grades: pa.Table = field(default_factory=lambda: _table({"asked": [], "passage": [], "rating": []}))
+    grades: pa.Table = field(default_factory=lambda: _column_table({"asked": [], "passage": [], "rating": []}))
 
 
 @dataclass
@@ -154,19 +154,19 @@ class GradedFiles:
                     return
 
     def _take_line(self, line: GradedQuery) -> None:
-        facets = _facets(line)
+        facets = _facet_topics(line)
         start = self.passages.rows
         row_of = {passage.passage_id: row for row, passage in enumerate(line.passages, start)}
         self._listed.append(
-            (len(self.queries), np.array([row_of[one] for one in _listed(line, bool(facets))], np.int32))
+            (len(self.queries), np.array([row_of[item] for item in _listed_passages(line, bool(facets))], np.int32))
         )
         self.queries.append(_with_facets(line.query, facets))
         self.facets += facets
         self.passages.take(line.passages)
         self.questions.take(line.questions)
         judged = [
-            (self.topics.setdefault(one.query_id, len(self.topics)), row_of[one.passage_id], one.value)
-            for one in line.judgments
+            (self.topics.setdefault(item.query_id, len(self.topics)), row_of[item.passage_id], item.value)
+            for item in line.judgments
         ]
         self.judged.append(np.array(judged, np.int32).reshape(-1, 3))
         self._rows += len(line.passages) + self.rankings.take(line.rankings, row_of)
@@ -195,7 +195,7 @@ class GradedFiles:
             for name in DETAILS.keys() - {"answer"}:
                 table[name] = [getattr(row, name) for row in rows]
             self._characters += sum(len(row.raw or "") for row in grades.details.values())
-        self._grades.append(_table(table))
+        self._grades.append(_column_table(table))
         self._rows += grades.size
 
     def _asked(self, grader: int, question_ids: Sequence[Sequence[str]]) -> np.ndarray:
@@ -219,12 +219,12 @@ class GradedFiles:
         self._begin()
 
 
-def _table(columns: dict[str, Any]) -> pa.Table:
+def _column_table(columns: dict[str, Any]) -> pa.Table:
     types = {"asked": pa.int32(), "passage": pa.int32(), "rating": pa.int8()} | DETAILS
     return pa.table({name: pa.array(columns[name], types[name]) for name in types if name in columns})
 
 
-def _facets(line: GradedQuery) -> list[str]:
+def _facet_topics(line: GradedQuery) -> list[str]:
     """Return the topics `query/facet` of a line's rankings and judgments."""
     # Rankings in columns name no topic: they are all for the line's query.
     rankings = () if isinstance(line.rankings, RankedColumns) else line.rankings.values()
@@ -240,13 +240,13 @@ def _with_facets(query: Query, facets: list[str]) -> Query:
     return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
 
 
-def _listed(line: GradedQuery, faceted: bool) -> list[str]:
+def _listed_passages(line: GradedQuery, faceted: bool) -> list[str]:
     """Return the passages that a line lists for grading, without those that only a facet ranks or judges."""
     query_id = line.query.query_id
     of_facet: set[str] = set()
     if faceted:
-        placed = [(one.query_id, one.passage_id) for ranking in line.rankings.values() for one in ranking]
-        placed += [(one.query_id, one.passage_id) for one in line.judgments]
+        placed = [(item.query_id, item.passage_id) for ranking in line.rankings.values() for item in ranking]
+        placed += [(item.query_id, item.passage_id) for item in line.judgments]
         of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
     return [p.passage_id for p in line.passages if p.passage_id not in of_facet]
 
@@ -271,9 +271,9 @@ class GradedImport:
         self.words = files.questions.take_words(cursor)
         self.version = files.questions.save(cursor, f"Imported {self.names}", self.author)
         self.meant = self._meant()
-        let_go(cursor)
+        release_memory(cursor)
         self.written = add_kept_passages(cursor, files.passages, self.keeper)
-        let_go(cursor)
+        release_memory(cursor)
         places, rows = files.listed()
         keys = self._query_keys(query.query_id for query in files.queries)
         list_keys(cursor, keys[places], self.written.keys[rows])
@@ -285,7 +285,7 @@ class GradedImport:
             "new grades": 0,
             "failed": 0,
         }
-        let_go(cursor)
+        release_memory(cursor)
         for spec in files.graders:
             key = put_grader(cursor, spec)
             self.graders.append((key, add_job(cursor, "grading", key, {"import": "graded"}, 0, self.author)))
@@ -298,7 +298,7 @@ class GradedImport:
         asked = [*self.files.questions.parts(self.cursor), table_of(columns, dict.fromkeys(columns, "VARCHAR"))]
         meant = []
         for part in asked:
-            with lent(self.cursor, "asked", part):
+            with lend_table(self.cursor, "asked", part):
                 meant.append(self.cursor.execute(_MEANT).to_arrow_table())
         # If a question has the id of a query, the question's key comes before the query's.
         return pa.concat_tables(meant).combine_chunks()
@@ -311,7 +311,7 @@ class GradedImport:
         """Write one batch of grades."""
         rows = self._rows_of(batch)
         if rows["rating"].null_count:
-            with lent(self.cursor, "read_grades", rows):
+            with lend_table(self.cursor, "read_grades", rows):
                 # Reading the same failure again is not another attempt.
                 rows = self.cursor.execute(
                     "SELECT * FROM read_grades WHERE rating IS NOT NULL"
@@ -326,7 +326,7 @@ class GradedImport:
         self.counts["new grades"] += written.graded
         self.counts["failed"] += written.failed
         self.differing += written.differing
-        let_go(self.cursor)
+        release_memory(self.cursor)
 
     def _rows_of(self, batch: Batch) -> pa.Table:
         """Return the grades of a batch with the keys of questions, passages and jobs, as `write_grades` expects."""
@@ -372,23 +372,25 @@ class GradedImport:
         and those that read answer keys. Entries with an unknown text are left out."""
         specs = self.files.graders
         more = {
-            place: (specs[number], one)
-            for place, (number, one) in enumerate(batch.asked)
+            place: (specs[number], question_id)
+            for place, (number, question_id) in enumerate(batch.asked)
             if specs[number].method == "direct" or specs[number].reads
         }
-        questions = self.files.questions.named(self.cursor, [one for _, one in more.values()]) if more else {}
+        questions = (
+            self.files.questions.named(self.cursor, [question_id for _, question_id in more.values()]) if more else {}
+        )
         texts = {
-            place: spec.asked_text(self._title(one) if spec.method == "direct" else questions[one])
-            for place, (spec, one) in more.items()
+            place: spec.asked_text(self._title(question_id) if spec.method == "direct" else questions[question_id])
+            for place, (spec, question_id) in more.items()
         }
         return {place: question_text_key(self.cursor, text) for place, text in texts.items() if text is not None}
 
     def _title(self, query_id: str) -> Question:
         """Return a query in the form in which a direct grader is asked it."""
-        found = self.cursor.execute(
+        rows = self.cursor.execute(
             "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
         ).fetchall()
-        return Question(query_id, query_id, found[0][0], answer_key=found[0][1])
+        return Question(query_id, query_id, rows[0][0], answer_key=rows[0][1])
 
     def finish(self, source: str, report: Report) -> dict[str, int]:
         """Write everything that needs the whole file: runs, judgments and pool."""
@@ -429,9 +431,9 @@ class GradedImport:
         ):
             if skipped:
                 report.remark(self.names, None, code, f"{how_many(skipped, 'grades')} skipped: {why}")
-        let_go(self.cursor)
+        release_memory(self.cursor)
         refresh_pool(self.cursor)
-        let_go(self.cursor)
+        release_memory(self.cursor)
         return {name: count for name, count in self.counts.items() if count}
 
 
@@ -464,19 +466,19 @@ def write_labels(
     Raises:
         InputError: another grader has the name, it labelled these texts differently before, or no passage has a text.
     """
-    spec = _grader(cursor, name, scale, max(label.value for label in labels))
+    spec = _label_grader(cursor, name, scale, max(label.value for label in labels))
     columns = {
         "row": range(len(labels)),
         "query_id": [label.query_id for label in labels],
         "passage_id": [label.passage_id for label in labels],
     }
-    with lent(cursor, "new_labels", table_of(columns, _TYPES)):
-        found = cursor.execute(
+    with lend_table(cursor, "new_labels", table_of(columns, _TYPES)):
+        arrays = cursor.execute(
             "SELECT row, query_key, passage_key, text_key FROM new_labels JOIN queries USING (query_id)"
             " JOIN passages USING (passage_id) WHERE text_key IS NOT NULL ORDER BY row"
         ).fetchnumpy()
     rows, queries, passages, texts = (
-        np.asarray(found[column], np.int32) for column in ("row", "query_key", "passage_key", "text_key")
+        np.asarray(arrays[column], np.int32) for column in ("row", "query_key", "passage_key", "text_key")
     )
     if textless := len(labels) - len(rows):
         reason = f"{how_many(textless, 'labels')} skipped: the passage has no text in the project"
@@ -527,7 +529,7 @@ def write_labels(
     return {"labels": size, "new grades": written.graded}
 
 
-def _grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -> GraderSpec:
+def _label_grader(cursor: Cursor, name: str, scale: int | None, greatest: int) -> GraderSpec:
     """Return the grader that gave the labels.
 
     Raises:
@@ -557,7 +559,7 @@ Responses = dict[tuple[str, str], tuple[list[str], str]]
 """Passages of a response by run and query: their ids, and their joined texts."""
 
 
-def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) -> list[GradedQuery]:
+def make_graded_queries(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) -> list[GradedQuery]:
     """Return grades made elsewhere as lines of a graded file, one per query.
 
     A question is the one in the bank with the same words, else the one with the same id. A response is the project's
@@ -567,39 +569,39 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
         report: takes refused lines: the text of a response or question is unknown, or its id has another text.
     """
     bank = latest_questions(cursor)
-    by_words = {(one.query_id, one.text or ""): one for one in bank}
-    by_id = {one.question_id: one for one in bank}
+    by_words = {(entry.query_id, entry.text or ""): entry for entry in bank}
+    by_id = {entry.question_id: entry for entry in bank}
     responses = whole_responses(cursor)
-    paragraphs = {(one.passage_id, one.paragraph) for one in grades}
+    paragraphs = {(entry.passage_id, entry.paragraph) for entry in grades}
     several = {name for name, count in Counter(name for name, _ in paragraphs).items() if count > 1}
     texts: dict[str, str] = {}
     lines: dict[str, GradedQuery] = {}
     blocks: dict[tuple[str, str], GradeBlocks] = {}
-    for one in grades:
-        query_id, words = one.query.query_id, clean_text(one.question.text or "")
+    for entry in grades:
+        query_id, words = entry.query.query_id, clean_text(entry.question.text or "")
         question = (words and by_words.get((query_id, words))) or by_id.setdefault(
-            one.question.question_id, one.question
+            entry.question.question_id, entry.question
         )
         by_words[query_id, words] = question
         known = clean_text(question.text or "")
-        passage = _passage(one, several, responses, report)
+        passage = _graded_passage(entry, several, responses, report)
         before = texts.setdefault(passage.passage_id, passage.text) or passage.text
         texts[passage.passage_id] = before
         if not known or words not in ("", known) or question.query_id != query_id:
             reason = f"question {question.question_id} is not in the bank of the query with this text"
-            report.refuse(one.source.name, one.line, "unknown-question", reason)
+            report.refuse(entry.source.name, entry.line, "unknown-question", reason)
         if passage.text not in ("", before):
             reason = f"passage {passage.passage_id} has another text on an earlier line"
-            report.refuse(one.source.name, one.line, "contradicting-lines", reason)
-        line = lines.setdefault(query_id, GradedQuery(one.query))
+            report.refuse(entry.source.name, entry.line, "contradicting-lines", reason)
+        line = lines.setdefault(query_id, GradedQuery(entry.query))
         line.passages.append(passage)
         line.questions.append(question)
-        if one.run is not None and (one.run, query_id) not in responses:
+        if entry.run is not None and (entry.run, query_id) not in responses:
             ranked = [Ranked(query_id, passage.passage_id, 1, 1.0)]
-            line.rankings = {**line.rankings, one.run: ranked}
-        given = blocks.setdefault((query_id, one.grader.fingerprint), GradeBlocks(one.grader))
-        given.details[given.size] = one.detail
-        given.add(passage.passage_id, [question.question_id], [one.rating], [one.answer])
+            line.rankings = {**line.rankings, entry.run: ranked}
+        given = blocks.setdefault((query_id, entry.grader.fingerprint), GradeBlocks(entry.grader))
+        given.details[given.size] = entry.detail
+        given.add(passage.passage_id, [question.question_id], [entry.rating], [entry.answer])
     for line in lines.values():
         ids = dict.fromkeys(passage.passage_id for passage in line.passages)
         line.passages = [Passage(passage_id, texts[passage_id]) for passage_id in ids]
@@ -608,21 +610,23 @@ def graded_of(cursor: Cursor, grades: Sequence[GradedNugget], report: Report) ->
     return list(lines.values())
 
 
-def _passage(one: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
+def _graded_passage(grade: GradedNugget, several: set[str | None], responses: Responses, report: Report) -> Passage:
     """Return the passage that a grade is about; with an empty text if the project has it."""
-    if one.passage_id is not None:
-        return Passage(f"{one.passage_id}/{one.paragraph}" if one.passage_id in several else one.passage_id, one.text)
-    query_id = one.query.query_id
-    parts, text = responses.get((one.run or "", query_id), ([], ""))
-    if len(parts) == 1 and one.text.split() in ([], text.split()):
+    if grade.passage_id is not None:
+        return Passage(
+            f"{grade.passage_id}/{grade.paragraph}" if grade.passage_id in several else grade.passage_id, grade.text
+        )
+    query_id = grade.query.query_id
+    parts, text = responses.get((grade.run or "", query_id), ([], ""))
+    if len(parts) == 1 and grade.text.split() in ([], text.split()):
         return Passage(parts[0], "")
     if parts:
         reason = "a graded response is not one passage of the project; its grades count for the whole response only"
-        report.remark(one.source.name, one.line, "grade-of-several-passages", reason)
-    elif not one.text:
-        reason = f"run {one.run} has no response to query {query_id}; import the responses first"
-        report.refuse(one.source.name, one.line, "unknown-response", reason)
-    return Passage(f"{one.run}/{query_id}", one.text or text)
+        report.remark(grade.source.name, grade.line, "grade-of-several-passages", reason)
+    elif not grade.text:
+        reason = f"run {grade.run} has no response to query {query_id}; import the responses first"
+        report.refuse(grade.source.name, grade.line, "unknown-response", reason)
+    return Passage(f"{grade.run}/{query_id}", grade.text or text)
 
 
 def whole_responses(cursor: Cursor) -> Responses:
@@ -636,7 +640,7 @@ def whole_responses(cursor: Cursor) -> Responses:
     return {(run, query): (ids, text) for run, query, ids, text in rows}
 
 
-def with_passage_ids(cursor: Cursor, judgments: Sequence[Judgment], file: str, report: Report) -> list[Judgment]:
+def replace_text_hashes(cursor: Cursor, judgments: Sequence[Judgment], file: str, report: Report) -> list[Judgment]:
     """Return judgments with the passage of the project's response in place of the MD5 of the response's text.
 
     A response of several passages is judged as a whole: as the passage RUN/QUERY.
@@ -644,20 +648,22 @@ def with_passage_ids(cursor: Cursor, judgments: Sequence[Judgment], file: str, r
     Args:
         report: takes a note about hashes of unknown responses.
     """
-    hashed = {(one.query_id, one.passage_id) for one in judgments if _HASH.fullmatch(one.passage_id)}
-    found: dict[tuple[str, str], list[str]] = {}
+    hashed = {
+        (judgment.query_id, judgment.passage_id) for judgment in judgments if _HASH.fullmatch(judgment.passage_id)
+    }
+    by_hash: dict[tuple[str, str], list[str]] = {}
     for (run, query_id), (ids, text) in (whole_responses(cursor) if hashed else {}).items():
         key = (query_id, text_hash(text))
         if key in hashed:
             whole = Passage(f"{run}/{query_id}", text)
             if len(ids) > 1:
                 add_passages(cursor, [whole])
-            found.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
-    if found and (rest := hashed - found.keys()):
+            by_hash.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
+    if by_hash and (rest := hashed - by_hash.keys()):
         reason = f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are kept as passage ids"
         report.remark(file, None, "unknown-response", reason)
     return [
-        replace(one, passage_id=passage_id)
-        for one in judgments
-        for passage_id in found.get((one.query_id, one.passage_id), [one.passage_id])
+        replace(judgment, passage_id=passage_id)
+        for judgment in judgments
+        for passage_id in by_hash.get((judgment.query_id, judgment.passage_id), [judgment.passage_id])
     ]

@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 
 from .. import __version__
-from ..atomic_files import WorkingFolder, make_folder, put, put_new, writing
+from ..atomic_files import WorkingFolder, explain_write_errors, make_folder, move_into_place, put_new
 from ..bank import bank_for, without_answered_by_topic
 from ..errors import FileError, InputError, Problem
 from ..labels import Policy, basis, failed_pairs, graded_pairs, label_qrels
@@ -29,17 +29,17 @@ from ..store import (
     Cursor,
     Project,
     as_pattern,
-    connected,
+    database_connection,
     first_line,
-    log,
+    log_action,
+    log_readonly_action,
     migrations,
     no_room,
     open_project,
     quoted_name,
     quoted_path,
-    record,
 )
-from ._integrity import LARGEST_KEY, faults, with_rows
+from ._integrity import LARGEST_KEY, filled_tables, find_faults
 from .exporting import write_zip
 
 FORMAT = "exam-workbench project"
@@ -99,7 +99,7 @@ class Manifest:
     tables: list[Table]
 
 
-def refused(source: Path, file: str, code: str, reason: str) -> FileError:
+def file_refusal(source: Path, file: str, code: str, reason: str) -> FileError:
     """Return an error about one file of an exported project."""
     return FileError([Problem(str(source / file), None, code, reason)], MEND)
 
@@ -123,17 +123,17 @@ def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
             f"{source} is neither a folder nor a file.",
             "Use an exported project: a folder or a zip file.",
         )
-    folder = source if source.is_dir() else _unpacked(source, unpacked)
+    folder = source if source.is_dir() else _unpack_zip(source, unpacked)
     manifest = _read_manifest(folder, source)
     for table in manifest.tables:
         file = folder / table.file
         _check_plain(file, source)
-        if file.stat().st_size != table.bytes or sha256(file) != table.sha256:
-            raise refused(source, table.file, "changed-file", "the file was changed after the export")
+        if file.stat().st_size != table.bytes or file_sha256(file) != table.sha256:
+            raise file_refusal(source, table.file, "changed-file", "the file was changed after the export")
     return manifest, folder
 
 
-def sha256(file: Path) -> str:
+def file_sha256(file: Path) -> str:
     """Return the SHA-256 of a file's content."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
@@ -144,44 +144,44 @@ def _check_plain(file: Path, source: Path) -> None:
     try:
         kind = file.lstat().st_mode
     except FileNotFoundError:
-        raise refused(source, file.name, "missing-file", "the file is missing") from None
+        raise file_refusal(source, file.name, "missing-file", "the file is missing") from None
     if not stat.S_ISREG(kind):
-        raise refused(source, file.name, "not-a-plain-file", "not a regular file but a link, a folder or a device")
+        raise file_refusal(source, file.name, "not-a-plain-file", "not a regular file but a link, a folder or a device")
 
 
-def _unpacked(source: Path, folder: Path) -> Path:
+def _unpack_zip(source: Path, folder: Path) -> Path:
     """Make the folder, fill it with the files that a zip's manifest names, and return it."""
     folder.mkdir()
     try:
         with zipfile.ZipFile(source) as archive:
-            _unpack(archive, MANIFEST, LARGEST_MANIFEST, folder, source)
+            _unpack_file(archive, MANIFEST, LARGEST_MANIFEST, folder, source)
             tables = _read_manifest(folder, source).tables
             if sum(table.bytes for table in tables) > max(EXPANDED_ANYWAY, MOST_EXPANDED * source.stat().st_size):
-                raise refused(
+                raise file_refusal(
                     source,
                     MANIFEST,
                     "limit-exceeded",
                     f"the files are more than {MOST_EXPANDED} times as large as the zip",
                 )
             for table in tables:
-                _unpack(archive, table.file, table.bytes, folder, source)
+                _unpack_file(archive, table.file, table.bytes, folder, source)
     except _UNREADABLE as error:
         raise InputError("unreadable-zip", f"{source} is not a readable zip file ({error}).", MEND) from error
     return folder
 
 
-def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path) -> None:
+def _unpack_file(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path) -> None:
     """Unpack a file, up to its announced size: a small zip may have endless content."""
     try:
         member = archive.open(name)
     except KeyError:
-        raise refused(source, name, "missing-file", "the file is missing") from None
+        raise file_refusal(source, name, "missing-file", "the file is missing") from None
     with member, (folder / name).open("wb") as out:
         written = 0
         while part := member.read(1 << 20):
             written += len(part)
             if written > largest:
-                raise refused(source, name, "limit-exceeded", "the file is larger than the manifest states")
+                raise file_refusal(source, name, "limit-exceeded", "the file is larger than the manifest states")
             out.write(part)
 
 
@@ -189,28 +189,28 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
     file = folder / MANIFEST
     _check_plain(file, source)
     if file.stat().st_size > LARGEST_MANIFEST:
-        raise refused(source, MANIFEST, "limit-exceeded", f"the file is larger than {LARGEST_MANIFEST:,} bytes")
+        raise file_refusal(source, MANIFEST, "limit-exceeded", f"the file is larger than {LARGEST_MANIFEST:,} bytes")
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise refused(source, MANIFEST, "invalid-json", f"invalid JSON ({error})") from error
+        raise file_refusal(source, MANIFEST, "invalid-json", f"invalid JSON ({error})") from error
     manifest = None
     # Other versions of the format may have other fields, so the version is checked first.
     if isinstance(content, dict) and content.get("format") == FORMAT:
         if (version := content.get("format_version")) != FORMAT_VERSION:
-            raise _newer(source, f"format {version}")
+            raise _newer_error(source, f"format {version}")
         manifest = _well_formed(content)
     if manifest is None:
-        raise refused(source, MANIFEST, "invalid-manifest", "not the manifest of an exported project")
-    known = migrations.names()
+        raise file_refusal(source, MANIFEST, "invalid-manifest", "not the manifest of an exported project")
+    known = migrations.migration_names()
     if newer := [step for step in manifest.steps if step not in known]:
-        raise _newer(source, f"schema step {newer[-1]}")
+        raise _newer_error(source, f"schema step {newer[-1]}")
     if not manifest.steps or tuple(manifest.steps) != known[: len(manifest.steps)]:
-        raise refused(source, MANIFEST, "schema-differs", "unknown schema steps")
+        raise file_refusal(source, MANIFEST, "schema-differs", "unknown schema steps")
     return manifest
 
 
-def _newer(source: Path, what: str) -> InputError:
+def _newer_error(source: Path, what: str) -> InputError:
     return InputError(
         "newer-version", f"{source} was written by a newer version ({what}).", "Upgrade Exam Workbench to read it."
     )
@@ -275,7 +275,7 @@ def export_project(
     taken = any(target.iterdir()) if target.is_dir() else target.exists()
     if taken or (target.suffix == ".zip" and target.exists()):
         raise InputError("file-exists", f"{target} already exists.", "Use a new folder or .zip file.")
-    with writing(target):
+    with explain_write_errors(target):
         make_folder(target.parent)
         # One transaction, so that all tables show the same state and include the log line of the export. It is
         # committed after the files are in place.
@@ -283,20 +283,20 @@ def export_project(
             WorkingFolder(target.parent) as working,
             project.transaction(act="take everything out", author=author) as cursor,
         ):
-            log(cursor, author, "export project", name=target.name)
+            log_action(cursor, author, "export project", name=target.name)
             made = working / target.name
             folder = working / "tables" if target.suffix == ".zip" else made
             folder.mkdir()
             tables = _write_folder(project, cursor, folder)
             if folder != made:
                 write_zip({file.name: file for file in folder.iterdir()}, made)
-            put(made, target)
+            move_into_place(made, target)
             hand_over()
     return {table.name: table.rows for table in tables}
 
 
 def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]:
-    names = sorted(_columns(cursor).keys() - CACHES - SECRETS)
+    names = sorted(_table_columns(cursor).keys() - CACHES - SECRETS)
     sequences = "SELECT sequence_name, last_value FROM duckdb_sequences() WHERE NOT temporary"
     tables = [_write_table(cursor, table, project.working_folder, folder) for table in names]
     manifest = {
@@ -304,7 +304,7 @@ def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]
         "format_version": FORMAT_VERSION,
         "software": {"name": "Exam Workbench", "version": __version__},
         "project": project.name,
-        "migrations": migrations.applied(cursor),
+        "migrations": migrations.applied_migrations(cursor),
         "sequences": dict(cursor.execute(sequences).fetchall()),
         "tables": [vars(table) for table in tables],
     }
@@ -321,7 +321,7 @@ def _write_table(cursor: Cursor, table: str, working: Path, folder: Path) -> Tab
         f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {quoted_path(made)} (FORMAT parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
     shutil.move(made, file)
-    return Table(table, file.name, int(rows), file.stat().st_size, sha256(file))
+    return Table(table, file.name, int(rows), file.stat().st_size, file_sha256(file))
 
 
 def import_project(source: Path, path: Path) -> Project:
@@ -347,11 +347,11 @@ def import_project(source: Path, path: Path) -> Project:
             manifest, folder = read_project(source, working / "unpacked")
             built = working / "project.duckdb"
             try:
-                _build(built, manifest, folder, source)
+                _build_project(built, manifest, folder, source)
             except duckdb.Error as error:
                 if full := no_room(path, error):
                     raise full from error
-                raise refused(
+                raise file_refusal(
                     source, MANIFEST, "schema-differs", f"the files do not form a project ({first_line(error)})"
                 ) from error
             if not put_new(built, path):
@@ -363,79 +363,83 @@ def import_project(source: Path, path: Path) -> Project:
     return open_project(path)
 
 
-def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
+def _build_project(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
     """Make the project file in the exported schema, fill it, migrate it to the current schema and check it."""
-    with connected(path, readable=folder, made_here=True) as connection:
-        migrations.upgrade(connection, manifest.steps)
-        columns = _columns(connection)
+    with database_connection(path, readable=folder, made_here=True) as connection:
+        migrations.apply_migrations(connection, manifest.steps)
+        columns = _table_columns(connection)
         expected = columns.keys() - CACHES - SECRETS
         if odd := expected ^ {table.name for table in manifest.tables}:
-            raise refused(
+            raise file_refusal(
                 source, MANIFEST, "schema-differs", f"tables that do not match the schema: {', '.join(sorted(odd))}"
             )
         # Migrations fill tables too. Delete these rows in a transaction of their own: within one transaction, DuckDB
         # would still refuse their keys.
         connection.execute("BEGIN")
-        for name in with_rows(connection) & expected:
+        for name in filled_tables(connection) & expected:
             connection.execute(f"DELETE FROM {name}")
         connection.execute("COMMIT")
         connection.execute("BEGIN")
         for table in manifest.tables:
-            _load(connection, table, columns[table.name], folder, source)
+            _load_table(connection, table, columns[table.name], folder, source)
         connection.execute("COMMIT")
-        if migrations.applied(connection) != manifest.steps:
-            raise refused(source, "migrations.parquet", "schema-differs", "the schema steps differ from the manifest")
+        if migrations.applied_migrations(connection) != manifest.steps:
+            raise file_refusal(
+                source, "migrations.parquet", "schema-differs", "the schema steps differ from the manifest"
+            )
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
-        _advance(connection, manifest.keys)
-        migrations.upgrade(connection)
-        if found := list(islice(faults(connection), SHOWN)):
-            files = [str(source / f"{fault.table}.parquet") for fault in found]
+        _advance_keys(connection, manifest.keys)
+        migrations.apply_migrations(connection)
+        if faulty := list(islice(find_faults(connection), SHOWN)):
+            files = [str(source / f"{fault.table}.parquet") for fault in faulty]
             problems = [
-                Problem(file, None, "inconsistent-rows", str(fault)) for file, fault in zip(files, found, strict=True)
+                Problem(file, None, "inconsistent-rows", str(fault)) for file, fault in zip(files, faulty, strict=True)
             ]
             raise FileError(problems, MEND)
 
 
-def _load(connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path) -> None:
+def _load_table(
+    connection: Cursor, table: Table, columns: Sequence[tuple[str, str]], folder: Path, source: Path
+) -> None:
     file = f"read_parquet({quoted_path(as_pattern(folder / table.file))}, hive_partitioning = false)"
     try:
         given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
-        for found, wanted in zip_longest(map(" ".join, given), map(" ".join, columns), fillvalue="missing"):
-            if found != wanted:
-                reason = f"the columns differ from those of {table.name}: {found} instead of {wanted}"
-                raise refused(source, table.file, "schema-differs", reason)
+        for actual, wanted in zip_longest(map(" ".join, given), map(" ".join, columns), fillvalue="missing"):
+            if actual != wanted:
+                reason = f"the columns differ from those of {table.name}: {actual} instead of {wanted}"
+                raise file_refusal(source, table.file, "schema-differs", reason)
         rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
         if rows != table.rows:
-            raise refused(
+            raise file_refusal(
                 source, table.file, "row-count-differs", f"{rows:,} rows instead of {table.rows:,} in the manifest"
             )
         if not rows:
             # Most tables of most projects are empty.
             return
-        longest, together = _lengths(connection, file, [name for name, type_ in columns if type_ == "VARCHAR"])
+        longest, together = _text_lengths(connection, file, [name for name, type_ in columns if type_ == "VARCHAR"])
         if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
-            raise refused(source, table.file, "limit-exceeded", "the texts are too long")
+            raise file_refusal(source, table.file, "limit-exceeded", "the texts are too long")
         connection.execute(f"INSERT INTO {table.name} FROM {file}")
     except duckdb.Error as error:
         if full := no_room(folder, error):
             raise full from error
-        raise refused(
+        raise file_refusal(
             source, table.file, "rows-do-not-fit", f"the rows do not fit the table ({first_line(error)})"
         ) from error
 
 
-def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
+def _text_lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
     """Return the longest text, and the total length of the longest column, in bytes, without fetching the texts."""
     lengths = ["0", *(f"strlen({quoted_name(column)})" for column in columns)]
     longest, together = (f"greatest({', '.join(f'{what}({length})' for length in lengths)})" for what in ("max", "sum"))
-    found = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
-    return int(found[0]), int(found[1])
+    row = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
+    return int(row[0]), int(row[1])
 
 
-def _advance(connection: Cursor, last: int) -> None:
+def _advance_keys(connection: Cursor, last: int) -> None:
     """Set the key sequence above every key that was assigned or is in use."""
-    filled = with_rows(connection)
-    for table, columns in _columns(connection).items():
+    filled = filled_tables(connection)
+    for table, columns in _table_columns(connection).items():
         keys = [f"max({name})" for name, type_ in columns if name.endswith("_key") and type_ == "INTEGER"]
         if keys and table in filled:
             used = connection.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall()[0]
@@ -445,7 +449,7 @@ def _advance(connection: Cursor, last: int) -> None:
         connection.execute("SELECT nextval('keys')")
 
 
-def _columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
+def _table_columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
     columns = cursor.execute(
         "SELECT table_name, list((column_name, data_type) ORDER BY column_index) FROM duckdb_columns()"
         " WHERE schema_name = 'main' AND NOT internal"
@@ -499,25 +503,25 @@ def export_grades(project: Project, folder: Path, author: str, policy: Policy | 
         " WHERE name NOT IN (SELECT run FROM ranked) ORDER BY query_id, run, rank",
     }
 
-    def write(cursor: Cursor) -> dict[str, int]:
+    def write_tables(cursor: Cursor) -> dict[str, int]:
         written = {}
         for name, sql in tables.items():
             rows = cursor.sql(sql, params={**({} if name == "runs" else base.parameters), "queries": queries})
             target = made / "files" / (name if name == "grades" else f"{name}.parquet")
             size = _FILE_SIZE if name == "grades" else None
             rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
-            found = quoted_path(target / "*.parquet" if name == "grades" else target)
-            written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet({found})").fetchall()[0][0])
+            pattern = quoted_path(target / "*.parquet" if name == "grades" else target)
+            written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet({pattern})").fetchall()[0][0])
         return written
 
-    with writing(folder):
+    with explain_write_errors(folder):
         make_folder(folder.parent)
         with WorkingFolder(project.working_folder) as made, WorkingFolder(folder.parent) as beside:
             (made / "files").mkdir()
-            rows = project.read(write)
+            rows = project.read(write_tables)
             shutil.move(made / "files", beside)
-            put(beside / "files", folder)
-    record(project, author, "export grades", file=folder.name, grades=rows["grades"])
+            move_into_place(beside / "files", folder)
+    log_readonly_action(project, author, "export grades", file=folder.name, grades=rows["grades"])
     return rows
 
 

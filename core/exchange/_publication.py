@@ -15,12 +15,12 @@ from uuid import uuid4
 
 from .. import __version__
 from ..errors import InputError, ProjectError
-from ..labels import Leaderboard, Policy, basis, leaderboard, overrides, readiness
-from ..records import rankings, refuse_sealed, terms_of, visible
-from ..store import Cursor, Project, log, put_setting, record, setting
-from ..tables import csv_text, disarmed
+from ..labels import Leaderboard, Policy, basis, find_overrides, label_readiness, leaderboard
+from ..records import ranking_scores, refuse_sealed, terms_of, visible_rows
+from ..store import Cursor, Project, log_action, log_readonly_action, put_setting, read_setting
+from ..tables import csv_text, disarm_cell
 from ..types import GraderSpec
-from .exporting import bank_csv, bank_jsonl, board_latex, qrels, zipped
+from .exporting import bank_csv, bank_jsonl, board_latex, qrels_text, zip_bytes
 
 
 class Past(Project):
@@ -46,17 +46,17 @@ class Past(Project):
 
 
 @contextmanager
-def past(project: Project, publication: int) -> Iterator[Past]:
+def open_past(project: Project, publication: int) -> Iterator[Past]:
     """Provide the project as it was at a publication, for a block in one thread. The views are made once for the
     block."""
     catalog = project.value("SELECT current_database()").replace('"', '""')
     with project.cursor() as cursor:
-        for name, sql in _views(f'"{catalog}".main', publication).items():
+        for name, sql in _past_views(f'"{catalog}".main', publication).items():
             cursor.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {sql}")
         yield Past(project, cursor)
 
 
-def _views(main: str, publication: int) -> dict[str, str]:
+def _past_views(main: str, publication: int) -> dict[str, str]:
     """Return the SQL of each table's content at a publication, by table name.
 
     Args:
@@ -195,7 +195,7 @@ class Publication:
     qrels_bytes: bytes
 
 
-def publish(
+def publish_qrels(
     project: Project,
     policy: Policy,
     author: str,
@@ -217,7 +217,7 @@ def publish(
     with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
         resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
-        content = qrels(project, resolved, binary=binary).encode()
+        content = qrels_text(project, resolved, binary=binary).encode()
         pool_key = record_pool(cursor)
         key = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
         now = datetime.now(UTC)
@@ -226,17 +226,17 @@ def publish(
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "software": {"name": "Exam Workbench", "version": __version__},
-            "project": {"name": project.name, "id": _identify(cursor)},
+            "project": {"name": project.name, "id": _identify_project(cursor)},
             "publication": key,
             "published_at": now.isoformat(timespec="seconds"),
             "published_by": author,
             "note": note.strip(),
-            "bank": _bank(project, base.version),
-            "grader": _grader(base.grader.spec),
+            "bank": _bank_facts(project, base.version),
+            "grader": _grader_facts(base.grader.spec),
             "policy": resolved.as_dict(),
-            "pool": _pool(project),
+            "pool": _pool_facts(project),
             **({"data_sets": data_sets} if data_sets else {}),
-            "counts": asdict(readiness(project, basis(project, resolved))),
+            "counts": asdict(label_readiness(project, basis(project, resolved))),
             "qrels": {
                 "values": "binary" if binary else "graded",
                 "lines": content.count(b"\n"),
@@ -246,13 +246,13 @@ def publish(
         }
         written = json.dumps(manifest, ensure_ascii=False)
         record_publication(cursor, key, pool_key, base.grader.key, now.replace(tzinfo=None), author, written)
-        log(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
+        log_action(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
         publication = Publication(manifest, content)
         deliver(publication)
     return publication
 
 
-def _identify(cursor: Cursor) -> str:
+def _identify_project(cursor: Cursor) -> str:
     """Return the project's unique id, which does not depend on its file name; made for the first publication."""
     known = cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()
     if known:
@@ -295,62 +295,63 @@ def read_manifest(data: bytes, name: str) -> Manifest:
 _WHICH = "Use the manifest that was written when the qrels were published."
 
 
-def publications(project: Project) -> list[Manifest]:
+def list_publications(project: Project) -> list[Manifest]:
     """Return the manifests of all publications, newest first."""
     manifests = "SELECT manifest FROM publications ORDER BY publication_key DESC"
     return [json.loads(text) for (text,) in project.rows(manifests)]
 
 
-def reproduce(
+def reproduce_qrels(
     project: Project, manifest: Manifest, author: str, deliver: Callable[[bytes], object] = lambda _: None
 ) -> bytes:
     """Return the qrels of a publication, the same to the byte despite later changes, and record this in the log.
 
     Args:
-        manifest: as `publish` made it.
+        manifest: as `publish_qrels` made it.
         deliver: writes the file. If it fails, nothing is recorded.
 
     Raises:
         InputError: the manifest is of another project, is unknown here, or was changed.
         ProjectError: the project no longer gives these qrels; the message names the differences.
     """
-    content = remade(project, manifest)
+    content = remake_qrels(project, manifest)
     deliver(content)
     sha256 = manifest["qrels"]["sha256"]
-    record(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
+    log_readonly_action(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
     return content
 
 
-def remade(project: Project, manifest: Manifest) -> bytes:
-    """Return the same qrels as `reproduce` without a log entry, to check that they can be reproduced.
+def remake_qrels(project: Project, manifest: Manifest) -> bytes:
+    """Return the same qrels as `reproduce_qrels` without a log entry, to check that they can be reproduced.
 
     Raises:
-        InputError, ProjectError: as `reproduce`.
+        InputError, ProjectError: as `reproduce_qrels`.
     """
-    with as_published(project, manifest) as then:
+    with open_as_published(project, manifest) as then:
         policy = Policy(**manifest["policy"])
-        content = qrels(then, policy, binary=manifest["qrels"]["values"] == "binary").encode()
-        found = hashlib.sha256(content).hexdigest()
-        if found != manifest["qrels"]["sha256"]:
+        content = qrels_text(then, policy, binary=manifest["qrels"]["values"] == "binary").encode()
+        actual = hashlib.sha256(content).hexdigest()
+        if actual != manifest["qrels"]["sha256"]:
             raise ProjectError(
                 "publication-differs",
-                f"Publication {manifest['publication']} cannot be reproduced because {_why(then, manifest, policy)}."
-                f" The SHA-256 of the qrels would be {found}, not {manifest['qrels']['sha256']}.",
+                f"Publication {manifest['publication']} cannot be reproduced because "
+                f"{_explain_difference(then, manifest, policy)}."
+                f" The SHA-256 of the qrels would be {actual}, not {manifest['qrels']['sha256']}.",
                 "Nothing was written. Use a copy of the project from the time of the publication.",
             )
     return content
 
 
-def _why(then: Project, manifest: Manifest, policy: Policy) -> str:
+def _explain_difference(then: Project, manifest: Manifest, policy: Policy) -> str:
     """Return the reason why a publication cannot be reproduced: the changed facts behind it."""
     now: Manifest = {
-        "bank": _bank(then, manifest["bank"]["version"]),
-        "pool": _pool(then),
-        "counts": asdict(readiness(then, basis(then, policy))),
+        "bank": _bank_facts(then, manifest["bank"]["version"]),
+        "pool": _pool_facts(then),
+        "counts": asdict(label_readiness(then, basis(then, policy))),
     }
     # A manifest of an earlier version has fewer counts, so only its own are compared.
     now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}
-    differing = [name for part in now for name in _differing(manifest[part], now[part], part)]
+    differing = [name for part in now for name in _differing_fields(manifest[part], now[part], part)]
     if differing:
         return f"these facts changed: {', '.join(differing)}"
     return (
@@ -359,14 +360,14 @@ def _why(then: Project, manifest: Manifest, policy: Policy) -> str:
 
 
 @contextmanager
-def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
+def open_as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
     """Provide the project with the facts behind labels as they were at a publication; for a block that only reads.
 
     Raises:
         InputError: the manifest is of another project, is unknown here, or was changed.
     """
     named = manifest["project"] if isinstance(manifest.get("project"), dict) else {}
-    if named.get("id") != setting(project, "project_id"):
+    if named.get("id") != read_setting(project, "project_id"):
         raise InputError(
             "manifest-of-another-project",
             f"The manifest belongs to project {named.get('name')} ({named.get('id')}), not to {project.name}.",
@@ -382,35 +383,35 @@ def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
             f"Unknown publication {manifest.get('publication')} in this copy of the project.",
             "Use the copy in which it was published, or a newer one.",
         )
-    if differing := list(_differing(json.loads(stored), manifest)):
+    if differing := list(_differing_fields(json.loads(stored), manifest)):
         raise InputError(
             "manifest-changed",
             f"The manifest differs from the published one in {', '.join(differing)}.",
             "Use the file as it was published.",
         )
-    with past(project, int(manifest["publication"])) as found:
+    with open_past(project, int(manifest["publication"])) as found:
         yield found
 
 
-def _pool(project: Project) -> Manifest:
+def _pool_facts(project: Project) -> Manifest:
     return {"passages": project.value("SELECT count(*) FROM pool"), "sha256": project.read(pool_hash)}
 
 
-def _bank(project: Project, version: int) -> Manifest:
+def _bank_facts(project: Project, version: int) -> Manifest:
     note = project.value("SELECT note FROM bank_versions WHERE version = ?", [version])
     sha256 = hashlib.sha256(bank_jsonl(project, version, sealed=True).encode()).hexdigest()
     return {"version": version, "note": note or "", "sha256": sha256}
 
 
-def _grader(spec: GraderSpec) -> Manifest:
+def _grader_facts(spec: GraderSpec) -> Manifest:
     return {
         "name": spec.name,
         "fingerprint": spec.fingerprint,
         "method": spec.method,
-        "model": _public(spec.model),
+        "model": _public_value(spec.model),
         "prompt": spec.prompt,
         "prompt_hash": spec.prompt_hash,
-        "parameters": _public(spec.parameters),
+        "parameters": _public_value(spec.parameters),
         "kinds": list(spec.kinds),
         "max_rating": spec.max_rating,
     }
@@ -420,16 +421,16 @@ _SECRET = re.compile(r"(^|[_-])(key|token|secret|password|authorization)$", re.I
 _URL = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/@\s]*@)?", re.IGNORECASE)
 
 
-def _public(value: Any) -> Any:
+def _public_value(value: Any) -> Any:
     """Return a value without keys of endpoints and folders of this computer; the fingerprint still identifies it."""
     if isinstance(value, Mapping):
-        return {name: _public(inner) for name, inner in value.items() if not _SECRET.search(name)}
+        return {name: _public_value(inner) for name, inner in value.items() if not _SECRET.search(name)}
     if isinstance(value, list | tuple):
-        return [_public(inner) for inner in value]
+        return [_public_value(inner) for inner in value]
     if not isinstance(value, str):
         return value
-    if found := _URL.match(value):
-        return found[1] + value[found.end() :]
+    if match := _URL.match(value):
+        return match[1] + value[match.end() :]
     # A Windows path has both kinds of separators.
     local = value.startswith(("/", "~", "./", "../", "\\")) or PureWindowsPath(value).is_absolute()
     return PureWindowsPath(value).name if local else value
@@ -438,13 +439,13 @@ def _public(value: Any) -> Any:
 _ABSENT = object()
 
 
-def _differing(one: Any, other: Any, name: str = "") -> Iterator[str]:
+def _differing_fields(value: Any, other: Any, name: str = "") -> Iterator[str]:
     """Yield the names of the fields in which two JSON values differ."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        for field in {**one, **other}:
+    if isinstance(value, dict) and isinstance(other, dict):
+        for field in {**value, **other}:
             inner = f"{name}.{field}" if name else field
-            yield from _differing(one.get(field, _ABSENT), other.get(field, _ABSENT), inner)
-    elif one != other:
+            yield from _differing_fields(value.get(field, _ABSENT), other.get(field, _ABSENT), inner)
+    elif value != other:
         yield name or "everything"
 
 
@@ -471,7 +472,7 @@ Beside = Callable[[Project], Mapping[str, tuple[str, bytes]]]
 only on data that a publication keeps (`exchange.published`). Otherwise the bundle could not be reproduced."""
 
 
-def bundle(
+def bundle_publication(
     project: Project,
     policy: Policy,
     author: str,
@@ -485,7 +486,7 @@ def bundle(
     Args:
         beside: makes further files for the bundle.
         deliver: writes the zip file.
-        Other arguments: as for `exchange.publish`.
+        Other arguments: as for `exchange.publish_qrels`.
 
     Returns:
         A zip file.
@@ -497,15 +498,17 @@ def bundle(
     with project.transaction(act="publish", author=author) as cursor:
         packed: list[bytes] = []
 
-        def pack(publication: Publication) -> None:
-            files = _files(project, publication, beside(project))
+        def pack_files(publication: Publication) -> None:
+            files = _bundle_files(project, publication, beside(project))
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
-            log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=_hashes(files), bytes=sizes)
-            packed.append(zipped(files))
+            log_action(
+                cursor, author, _ACT, publication=number, files=sorted(files), sha256=_file_hashes(files), bytes=sizes
+            )
+            packed.append(zip_bytes(files))
             deliver(packed[0])
 
-        publish(project, policy, author, binary, note, pack)
+        publish_qrels(project, policy, author, binary, note, pack_files)
     return packed[0]
 
 
@@ -513,18 +516,20 @@ _ACT = "export bundle"
 _README = "README.txt"
 
 
-def bundled(project: Project) -> dict[int, dict[str, int | None]]:
+def bundle_sizes(project: Project) -> dict[int, dict[str, int | None]]:
     """Return the sizes in bytes of all bundles' files, by file by publication. None if not recorded."""
-    found: dict[int, dict[str, int | None]] = {}
-    for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]):
+    by_publication: dict[int, dict[str, int | None]] = {}
+    for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT]):
         detail = json.loads(text)
         if detail.get("publication") is not None:
             sizes = detail.get("bytes") or {}
-            found.setdefault(int(detail["publication"]), {name: sizes.get(name) for name in detail.get("files", ())})
-    return found
+            by_publication.setdefault(
+                int(detail["publication"]), {name: sizes.get(name) for name in detail.get("files", ())}
+            )
+    return by_publication
 
 
-def bundle_again(
+def reproduce_bundle(
     project: Project,
     manifest: Manifest,
     author: str,
@@ -549,9 +554,9 @@ def bundle_again(
         ProjectError: the project no longer gives this bundle; the message names the files that differ.
     """
     refuse_sealed(project)
-    publication = Publication(manifest, remade(project, manifest))
+    publication = Publication(manifest, remake_qrels(project, manifest))
     number = manifest["publication"]
-    acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible(project, "activity")), [_ACT]))
+    acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT]))
     recorded = next((detail for detail in acts if detail.get("publication") == number), None)
     if recorded is None:
         raise InputError("not-a-bundle", f"Publication {number} has no bundle.", _QRELS_ONLY)
@@ -563,11 +568,11 @@ def bundle_again(
             " reproduce.",
             _QRELS_ONLY,
         )
-    with as_published(project, manifest) as then:
+    with open_as_published(project, manifest) as then:
         # Earlier versions put fewer files into a bundle.
         more = {name: file for name, file in beside(then).items() if known is None or name in known}
-        files = _files(then, publication, more)
-    now = _hashes(files)
+        files = _bundle_files(then, publication, more)
+    now = _file_hashes(files)
     # Bundles written before hashes were recorded cannot be compared, but their qrels were compared above. README.txt is
     # left out because another version may word it differently.
     if differing := known and sorted(name for name in {*known, *now} - {_README} if known.get(name) != now.get(name)):
@@ -576,9 +581,9 @@ def bundle_again(
             f"The bundle of publication {number} cannot be reproduced: {', '.join(differing)} would differ.",
             f"A run may have been replaced since. {_QRELS_ONLY}",
         )
-    packed = zipped(files)
+    packed = zip_bytes(files)
     deliver(packed)
-    record(project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"])
+    log_readonly_action(project, author, "reproduce qrels", publication=number, sha256=manifest["qrels"]["sha256"])
     return packed
 
 
@@ -586,11 +591,13 @@ _QRELS_ONLY = "Reproduce only the qrels: exam export qrels --manifest FILE -o OU
 _MADE = "SELECT detail FROM {} WHERE act = ? ORDER BY activity_key"
 
 
-def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
+def _file_hashes(files: Mapping[str, bytes]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
 
 
-def _files(project: Project, publication: Publication, more: Mapping[str, tuple[str, bytes]]) -> dict[str, bytes]:
+def _bundle_files(
+    project: Project, publication: Publication, more: Mapping[str, tuple[str, bytes]]
+) -> dict[str, bytes]:
     manifest = publication.manifest
     policy = Policy(**manifest["policy"])
     version = manifest["bank"]["version"]
@@ -602,7 +609,7 @@ def _files(project: Project, publication: Publication, more: Mapping[str, tuple[
         "overrides.csv": overrides_csv(project, version).encode(),
     }
     sentences: dict[str, str] = {}
-    if rankings(project):
+    if ranking_scores(project):
         # Version 0.1.0 included the queries with ungraded pairs.
         older = manifest["software"]["version"] == "0.1.0"
         boards = [leaderboard(project, measure, "exam", policy, with_ungraded=older) for measure in BOARD_MEASURES]
@@ -613,10 +620,10 @@ def _files(project: Project, publication: Publication, more: Mapping[str, tuple[
         sentences["leaderboard.tsv"] = sentence + "".join(notes)
     files |= {name: content for name, (_, content) in more.items()}
     sentences |= {name: sentence for name, (sentence, _) in more.items()}
-    return {**files, _README: _readme(publication, sorted(files), sentences).encode()}
+    return {**files, _README: _readme_text(publication, sorted(files), sentences).encode()}
 
 
-def _readme(publication: Publication, names: list[str], sentences: Mapping[str, str]) -> str:
+def _readme_text(publication: Publication, names: list[str], sentences: Mapping[str, str]) -> str:
     manifest = publication.manifest
     values = {
         "values": f"1 from rating {manifest['policy']['min_rating']}, else 0"
@@ -646,7 +653,7 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
     rows = (
         (one.query_id, one.question_id, one.wording, one.passage_id, one.rating, one.reason, one.author)
         + (one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
-        for one in reversed(overrides(project, version=version))
+        for one in reversed(find_overrides(project, version=version))
     )
     return csv_text(header, rows)
 
@@ -654,9 +661,9 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 def _wide_tsv(boards: list[Leaderboard]) -> str:
     """Return several leaderboards as one table that `read_boards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
-    lines = ["\t".join(("run", *map(disarmed, header)))]
+    lines = ["\t".join(("run", *map(disarm_cell, header)))]
     for run in boards[0].scores:
         numbers = [value for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
         cells = ["" if value is None else repr(value) for value in numbers]
-        lines.append("\t".join((disarmed(" ".join(run.split())), *cells)))
+        lines.append("\t".join((disarm_cell(" ".join(run.split())), *cells)))
     return "\n".join(lines) + "\n"

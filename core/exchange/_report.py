@@ -72,7 +72,7 @@ def report_html(title: str, lead: str, sections: Sequence[Section]) -> str:
     Args:
         lead: the first sentences.
     """
-    body = "".join(_section(section, number) for number, section in enumerate(sections))
+    body = "".join(_section_html(section, number) for number, section in enumerate(sections))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
@@ -82,16 +82,16 @@ def report_html(title: str, lead: str, sections: Sequence[Section]) -> str:
     )
 
 
-def _section(section: Section, number: int) -> str:
-    parts = "".join(_part(part, f"f{number}-{place}-") for place, part in enumerate(section.parts))
+def _section_html(section: Section, number: int) -> str:
+    parts = "".join(_part_html(part, f"f{number}-{place}-") for place, part in enumerate(section.parts))
     return f'<section>\n<h2 dir="auto">{escape(section.title)}</h2>\n{parts}</section>\n'
 
 
-def _part(part: str | tuple[str, ...] | Table | Figure, prefix: str) -> str:
+def _part_html(part: str | tuple[str, ...] | Table | Figure, prefix: str) -> str:
     if isinstance(part, str):
         return f'<p dir="auto">{escape(part)}</p>\n'
     if isinstance(part, Table):
-        return "".join(_table(part))
+        return "".join(_table_html(part))
     if isinstance(part, Figure):
         # Ids of one image must not be those of another one.
         svg = re.sub(r'(\bid="|url\(#)', rf"\g<1>{prefix}", part.svg)
@@ -100,7 +100,7 @@ def _part(part: str | tuple[str, ...] | Table | Figure, prefix: str) -> str:
     return f"<ul>{items}</ul>\n"
 
 
-def _table(table: Table) -> Iterator[str]:
+def _table_html(table: Table) -> Iterator[str]:
     numbers = [all(not isinstance(row[place], str) for row in table.rows) for place in range(len(table.head))]
     kinds = [' class="n"' if number else "" for number in numbers]
     yield f'<div class="scroll"><table><caption dir="auto">{escape(table.caption)}</caption>\n<thead><tr>'
@@ -108,13 +108,14 @@ def _table(table: Table) -> Iterator[str]:
     yield "</tr></thead>\n<tbody>\n"
     for row in table.rows:
         cells = (
-            f'<td{kind} dir="auto">{_cell(value, table.digits)}</td>' for value, kind in zip(row, kinds, strict=True)
+            f'<td{kind} dir="auto">{_cell_html(value, table.digits)}</td>'
+            for value, kind in zip(row, kinds, strict=True)
         )
         yield f"<tr>{''.join(cells)}</tr>\n"
     yield "</tbody></table></div>\n"
 
 
-def _cell(value: Cell, digits: int) -> str:
+def _cell_html(value: Cell, digits: int) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):

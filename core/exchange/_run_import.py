@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from ..bank import add_topics
 from ..errors import Report
 from ..formats import Source, name_runs, read_run_lines
-from ..limits import exceeded, limit
+from ..limits import describe_exceeded, read_limit
 from ..records import Keeper, clear_runs, name_passages_of, unknown_queries
-from ..store import Cursor, quoted_path, stage
-from ..text import first_few, quoted
+from ..store import Cursor, quoted_path, stage_columns
+from ..text import first_few, quote_name
 
 LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
@@ -68,7 +68,7 @@ class RunFiles:
         """Read a file to its end."""
         numbers: dict[str, int] = {}
         first_lines: dict[str, int] = {}
-        most = limit("IDS")
+        most = read_limit("IDS")
         lines = read_run_lines(source, self.report)
         while batch := list(islice(lines, LINES_A_BATCH)):
             for line in batch:
@@ -79,7 +79,7 @@ class RunFiles:
                     first_lines[line.query_id] = line.line
                     self.queries.setdefault(line.query_id, len(self.queries))
             if len(first_lines) > most:
-                reason = exceeded("the file names more queries than", "IDS", most)
+                reason = describe_exceeded("the file names more queries than", "IDS", most)
                 self.report.refuse(source.name, batch[-1].line, "limit-exceeded", reason)
                 return
             columns = {
@@ -125,7 +125,7 @@ class RunImport:
             "query_id": [*self.files.queries],
             "query": [*self.files.queries.values()],
         }
-        stage(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
+        stage_columns(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
 
     def check_queries(self) -> None:
         """Refuse, or remark on, the unknown queries of each file."""
@@ -137,7 +137,7 @@ class RunImport:
             left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
             for run, (source, tag) in enumerate(self.files.found):
                 if run not in left:
-                    self.report.refuse(source.file, None, "nothing-left", f"run {quoted(tag)}: {NOTHING_LEFT}")
+                    self.report.refuse(source.file, None, "nothing-left", f"run {quote_name(tag)}: {NOTHING_LEFT}")
 
     def write(self) -> dict[str, int]:
         """Write the runs. A run of the same name and file is replaced.

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import bank
-from ..bank import bank_for, graders, how_to_grade, questions
+from ..bank import bank_for, how_to_grade, label_graders, list_questions
 from ..errors import InputError
 from ..formats import (
     ANY_ANSWER,
@@ -40,11 +40,20 @@ from ..formats import (
     write_objects,
 )
 from ..grading import NO_USABLE_RATING
-from ..grouping import grouped
-from ..labels import Basis, Leaderboard, Policy, basis, label_qrels, progress
+from ..grouping import group_pairs
+from ..labels import Basis, Leaderboard, Policy, basis, grading_progress, label_qrels
 from ..locations import is_reserved
-from ..records import SEALED, find_source, judgments, kept_objects, queries_of, sealed_questions, sources, visible
-from ..store import Project, record
+from ..records import (
+    SEALED,
+    find_source,
+    judgment_sources,
+    kept_objects,
+    queries_of,
+    sealed_questions,
+    source_judgments,
+    visible_rows,
+)
+from ..store import Project, log_readonly_action
 from ..text import clean_text, written_text
 from ..types import SEPARATOR, GradeColumns, GradeDetail, GradedQuery, GraderSpec, Judgment, Passage, Ranked
 
@@ -87,7 +96,7 @@ def check_file_name(name: str) -> str:
     return name
 
 
-def zipped(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
+def zip_bytes(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
     """Return the content of a zip as `write_zip` writes it."""
     out = io.BytesIO()
     write_zip(files, out)
@@ -113,12 +122,14 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     Args:
         source: the judgments to include; None for no judgments.
     """
-    specs = {grader.key: grader.spec for grader in graders(project)}
-    topics = _topics(project)
+    specs = {grader.key: grader.spec for grader in label_graders(project)}
+    topics = _topics_by_query(project)
     placed = {key for members in topics.values() for key in members}
-    asked = _asked(project)
-    said = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
-    banked = grouped((question.query_id, question) for question in bank.public(project, questions(project)))
+    asked = _asked_texts(project)
+    grades_sql = f"{_GRADES} UNION ALL {_FAILURES}" if project.rows("SELECT 1 FROM failures LIMIT 1") else _GRADES
+    banked = group_pairs(
+        (question.query_id, question) for question in bank.unsealed_questions(project, list_questions(project))
+    )
     known = queries_of(project)
     # Queries that are added meanwhile are only in the result of this second call.
     keys = dict(project.rows("SELECT query_id, query_key FROM queries"))
@@ -134,22 +145,22 @@ def graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery
     some = _queries_at_once(project)
     for first in range(0, len(queries), some):
         part = queries[first : first + some]
-        rankings = _rankings(project, {key: stated[key] for key, _ in part})
+        rankings = _pooled_rankings(project, {key: stated[key] for key, _ in part})
         for key, query in part:
-            passages = _passages(project, {key: query.query_id} | topics.get(key, {}))
+            passages = _pooled_passages(project, {key: query.query_id} | topics.get(key, {}))
             if not passages:
                 continue
             yield GradedQuery(
                 query=query,
                 passages=[Passage(passage_id, text) for passage_id, text, _ in passages],
-                judgments=_judgments(project, stated[key], source),
+                judgments=_pooled_judgments(project, stated[key], source),
                 rankings=rankings.get(key, {}),
                 questions=banked.get(query.query_id, []),
-                grades=_grades(project, query.query_id, asked.get(key, []), passages, specs, said),
+                grades=_query_grades(project, query.query_id, asked.get(key, []), passages, specs, grades_sql),
             )
 
 
-def _topics(project: Project) -> dict[int, dict[int, str]]:
+def _topics_by_query(project: Project) -> dict[int, dict[int, str]]:
     """Return the topics of queries, key by id, by the key of their query; each topic once."""
     return dict(
         project.rows(
@@ -164,30 +175,31 @@ _OF_QUERIES = "query_key BETWEEN $least AND $most AND list_contains($queries, qu
 """SQL condition for rows of some queries. The range is tested first because searching a list for every row is slow."""
 
 
-def _of(members: Mapping[int, str]) -> dict[str, Any]:
+def _query_parameters(members: Mapping[int, str]) -> dict[str, Any]:
     return {"queries": list(members), "least": min(members, default=0), "most": max(members, default=-1)}
 
 
-def _passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
+def _pooled_passages(project: Project, members: Mapping[int, str]) -> list[tuple[str, str, int | None]]:
     """Return the pooled passages of queries: ids, texts, and the keys of the texts."""
     return project.rows(
         "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
         " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
         f" WHERE {_OF_QUERIES}"
         " GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
-        _of(members),
+        _query_parameters(members),
     )
 
 
-def _judgments(project: Project, members: Mapping[int, str], source: str | None) -> list[Judgment]:
+def _pooled_judgments(project: Project, members: Mapping[int, str], source: str | None) -> list[Judgment]:
     return [
         Judgment(members[query], passage_id, value)
         for query, passage_id, value in project.rows(
-            f"SELECT query_key, passage_id, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            f"SELECT query_key, passage_id, value FROM {visible_rows(project, 'judgments')} JOIN sources USING "
+            "(source_key)"
             " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
             f" WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",
-            _of(members) | {"source": source},
+            _query_parameters(members) | {"source": source},
         )
     ]
 
@@ -201,7 +213,7 @@ def _queries_at_once(project: Project) -> int:
     return max(1, RANKED_AT_ONCE * int(queries) // max(int(ranked), 1))
 
 
-def _rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[int, dict[str, list[Ranked]]]:
+def _pooled_rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[int, dict[str, list[Ranked]]]:
     """Return the pooled part of runs' rankings, by line and run; the ranks are those of the whole ranking.
 
     Args:
@@ -209,22 +221,22 @@ def _rankings(project: Project, lines: Mapping[int, Mapping[int, str]]) -> dict[
     """
     line_of = {query: line for line, members in lines.items() for query in members}
     ids = {query: query_id for members in lines.values() for query, query_id in members.items()}
-    found: dict[int, dict[str, list[Ranked]]] = {}
+    by_line: dict[int, dict[str, list[Ranked]]] = {}
     for run, query, passage_id, rank, score in project.rows(
         "SELECT name, query_key, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
         " JOIN passages USING (passage_key) SEMI JOIN pool USING (query_key, passage_key)"
         f" WHERE {_OF_QUERIES} ORDER BY run_key, list_position($queries, query_key), rank",
-        _of(ids),
+        _query_parameters(ids),
     ):
-        found.setdefault(line_of[query], {}).setdefault(run, []).append(Ranked(ids[query], passage_id, rank, score))
-    return found
+        by_line.setdefault(line_of[query], {}).setdefault(run, []).append(Ranked(ids[query], passage_id, rank, score))
+    return by_line
 
 
 Asked = list[tuple[str, int]]
 """Ids of questions, or of the query itself, with the keys of the texts that graders were asked."""
 
 
-def _asked(project: Project) -> dict[int, Asked]:
+def _asked_texts(project: Project) -> dict[int, Asked]:
     """Return the texts that graders were asked about every query, by its key, in the order of the texts.
 
     One statement for all queries: planning it for a single query takes longer than fetching its grades.
@@ -249,32 +261,32 @@ def _asked(project: Project) -> dict[int, Asked]:
     return dict(rows)
 
 
-def _grades(
+def _query_grades(
     project: Project,
     query_id: str,
     asked: Asked,
     passages: Sequence[tuple[str, str, int | None]],
     specs: Mapping[int, GraderSpec],
-    said: str,
+    grades_sql: str,
 ) -> list[GradeColumns]:
     """Return the grades of a query's passages, grader by grader, in the order of passages and of `asked`.
 
     Args:
-        said: SQL for all grades and failures.
+        grades_sql: SQL for all grades and failures.
     """
     texts = {passage_id: key for passage_id, _, key in passages if key is not None}
     if not asked or not texts:
         return []
-    found = project.table(
+    table = project.table(
         "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason, note"
         " FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key, generate_subscripts($asked, 1) AS asked)"
-        f" JOIN ({said}) USING (question_text_key) JOIN"
+        f" JOIN ({grades_sql}) USING (question_text_key) JOIN"
         " (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts, 1) AS passage)"
         " USING (passage_text_key) ORDER BY passage, grader_key, asked",
         {"asked": [key for _, key in asked], "texts": list(texts.values())},
     )
     ids = np.array([question_id for question_id, _ in asked], object)
-    numbers, keys = found["asked"].to_numpy() - 1, found["grader_key"].to_numpy()
+    numbers, keys = table["asked"].to_numpy() - 1, table["grader_key"].to_numpy()
     # A direct grader was asked the query itself, every other grader a question.
     direct = [key for key, spec in specs.items() if spec.method == "direct"]
     meant = (ids == query_id)[numbers] == np.isin(keys, direct)
@@ -282,39 +294,39 @@ def _grades(
     columns = []
     for key in np.unique(keys[meant]).tolist():
         rows = np.flatnonzero(meant & (keys == key))
-        own = found if len(rows) == len(found) else found.take(pa.array(rows))
-        columns.append(_columns(specs[key], ids[numbers[rows]], named[own["passage"].to_numpy() - 1], own))
+        own = table if len(rows) == len(table) else table.take(pa.array(rows))
+        columns.append(_grade_columns(specs[key], ids[numbers[rows]], named[own["passage"].to_numpy() - 1], own))
     return columns
 
 
-def _columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, found: pa.Table) -> GradeColumns:
+def _grade_columns(spec: GraderSpec, asked: np.ndarray, passages: np.ndarray, table: pa.Table) -> GradeColumns:
     """Return a grader's grades as columns, with the ids of the questions and passages."""
-    told = {name: where for name in _DETAILS if pc.any(where := _is_told(found[name])).as_py()}
+    stated = {name: where for name in _DETAILS if pc.any(where := _detail_mask(table[name])).as_py()}
     details = {}
-    if told:
-        rows = pc.indices_nonzero(reduce(pc.or_, told.values()))
-        values = zip(*(found[name].take(rows).to_pylist() for name in told), strict=True)
+    if stated:
+        rows = pc.indices_nonzero(reduce(pc.or_, stated.values()))
+        values = zip(*(table[name].take(rows).to_pylist() for name in stated), strict=True)
         details = {
-            row: GradeDetail(**dict(zip(told, one, strict=True)))
-            for row, one in zip(rows.to_pylist(), values, strict=True)
+            row: GradeDetail(**dict(zip(stated, row_values, strict=True)))
+            for row, row_values in zip(rows.to_pylist(), values, strict=True)
         }
-    rating = found["rating"]
+    rating = table["rating"]
     return GradeColumns(
         spec,
         asked.tolist(),
         passages.tolist(),
         rating.to_pylist() if rating.null_count else rating.to_numpy().tolist(),
-        found["answer"].to_numpy().tolist(),
+        table["answer"].to_numpy().tolist(),
         details,
     )
 
 
-def _is_told(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _detail_mask(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the mask of the rows of a column that hold a detail."""
     return column if pa.types.is_boolean(column.type) else column.is_valid()
 
 
-def qrels(
+def qrels_text(
     project: Project, policy: Policy, source: str = "exam", binary: bool = False, lines: int | None = None
 ) -> str:
     """Return labels, or the judgments of a source, in trec_eval's four columns.
@@ -332,15 +344,15 @@ def qrels(
     """
     if source == "exam":
         base = basis(project, policy)
-        found, threshold = label_qrels(project, base), base.min_rating
+        labels, threshold = label_qrels(project, base), base.min_rating
     else:
-        found, threshold = judgments(project, find_source(project, source)), policy.min_judgment
-    if not found:
+        labels, threshold = source_judgments(project, find_source(project, source)), policy.min_judgment
+    if not labels:
         # Only labels can be empty: a source of judgments has at least one.
         raise InputError("no-labels", "No labels to export.", how_to_grade(project, basis(project, policy).grader.spec))
     rows = (
         (query, passage, int(value >= threshold) if binary else value)
-        for query, values in found.items()
+        for query, values in labels.items()
         for passage, value in values.items()
     )
     return written_text(trec_files.write_qrels, islice(rows, lines))
@@ -355,8 +367,8 @@ def bank_jsonl(project: Project, version: int | None = None, sealed: bool = Fals
     Raises:
         InputError: the version is unknown.
     """
-    found = bank.questions(project, version)
-    return written_text(question_bank_files.write_bank, found if sealed else bank.public(project, found))
+    found = bank.list_questions(project, version)
+    return written_text(question_bank_files.write_bank, found if sealed else bank.unsealed_questions(project, found))
 
 
 def bank_csv(project: Project, version: int | None = None) -> str:
@@ -365,7 +377,9 @@ def bank_csv(project: Project, version: int | None = None) -> str:
     Raises:
         InputError: the version is unknown.
     """
-    return written_text(question_bank_files.write_bank_csv, bank.public(project, bank.questions(project, version)))
+    return written_text(
+        question_bank_files.write_bank_csv, bank.unsealed_questions(project, bank.list_questions(project, version))
+    )
 
 
 def bank_in_form(project: Project, form: str, version: int | None = None) -> str:
@@ -378,7 +392,7 @@ def bank_in_form(project: Project, form: str, version: int | None = None) -> str
         InputError: the version is unknown, or the form has no place for some questions.
     """
     version = bank.check_version(project, version)
-    found = bank.public(project, bank.questions(project, version))
+    found = bank.unsealed_questions(project, bank.list_questions(project, version))
     kept = project.read(partial(kept_objects, form=form))
     return written_text(write_nugget_banks, form, queries_of(project), found, version, kept)
 
@@ -427,7 +441,7 @@ def board_in_form(board: Leaderboard, form: str) -> tuple[bytes, bytes]:
     for run in board.scores:
         own = [row for row in rows if row[0] == run]
         files[check_file_name(run)] = written_text(write_board_form, form, board.measure, own).encode()
-    return zipped(files), measures
+    return zip_bytes(files), measures
 
 
 def _rows_by_query(board: Leaderboard) -> Iterator[tuple[str, str, float, int]]:
@@ -461,13 +475,13 @@ def graded_file(project: Project, source: str | None = None) -> bytes:
     Raises:
         InputError: the source is unknown.
     """
-    named = find_source(project, source) if source else next(iter(sources(project)), None)
+    named = find_source(project, source) if source else next(iter(judgment_sources(project)), None)
     out = io.BytesIO()
     graded_files.write_graded(graded_queries(project, named), out)
     return out.getvalue()
 
 
-def recorded(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
+def record_export(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
     """Return the content of a file after recording the export in the activity log, if the log can be written.
 
     Args:
@@ -476,18 +490,18 @@ def recorded(project: Project, author: str, what: str, file: str, make: Callable
         make: makes the content.
     """
     content = make()
-    record(project, author, f"export {what}", file=file)
+    log_readonly_action(project, author, f"export {what}", file=file)
     return content.encode() if isinstance(content, str) else content
 
 
 def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, int]:
     """Return the number of lines of a policy's qrels by value, greatest value first; empty without labels."""
     base = basis(project, policy)
-    found: Counter[int] = Counter()
-    for label, passages in progress(project, base).labels.items():
+    counts: Counter[int] = Counter()
+    for label, passages in grading_progress(project, base).labels.items():
         if label is not None:
-            found[int(label >= base.min_rating) if binary else label] += passages
-    return dict(sorted(found.items(), reverse=True))
+            counts[int(label >= base.min_rating) if binary else label] += passages
+    return dict(sorted(counts.items(), reverse=True))
 
 
 def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -> list[str]:
@@ -496,7 +510,7 @@ def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -
     Raises:
         InputError: nothing is labelled.
     """
-    return qrels(project, policy, binary=binary, lines=lines).splitlines()
+    return qrels_text(project, policy, binary=binary, lines=lines).splitlines()
 
 
 def runs_zip(project: Project) -> bytes:
@@ -517,7 +531,7 @@ def runs_zip(project: Project) -> bytes:
         ).encode()
     if not files:
         raise InputError("no-runs", "No runs to export.", "Import runs first: exam import runs FILE...")
-    return zipped(files)
+    return zip_bytes(files)
 
 
 def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
@@ -541,13 +555,13 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
         InputError: the grader is unknown or has no such grades.
     """
     base = basis(project, policy)
-    found = _graded_rows(project, base, of_passages)
-    if not found:
+    rows = _graded_rows(project, base, of_passages)
+    if not rows:
         raise InputError(
             "no-grades", f"Grader {base.grader.spec.name} has no grades for this file.", "Choose another --grader."
         )
     paragraph = {"paragraph_idx": 0} if of_passages else {}
-    return written_text(write_nugget_grades, [row | paragraph for row in found])
+    return written_text(write_nugget_grades, [row | paragraph for row in rows])
 
 
 def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:
@@ -578,7 +592,9 @@ def nugget_docs_zip(project: Project, policy: Policy) -> bytes:
         answered = questions.setdefault(row["question"], ["OR", {ANY_ANSWER: []}])
         if (row["grade"] or 0) >= base.min_rating:
             answered[1][ANY_ANSWER].append(row["doc_id"])
-    return zipped({f"nuggets_{name}.json": json.dumps(content, indent=4).encode() for name, content in files.items()})
+    return zip_bytes(
+        {f"nuggets_{name}.json": json.dumps(content, indent=4).encode() for name, content in files.items()}
+    )
 
 
 def reports_jsonl(project: Project, policy: Policy) -> str:
@@ -592,14 +608,14 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
     for row in _graded_rows(project, base, of_passages=True):
         if (row["grade"] or 0) >= base.min_rating:
             answered[row["query_id"], row["doc_id"]].append(row["question"])
-    kept = {(one.query_id, one.name): one.content for one in project.read(partial(kept_objects, form=REPORT))}
+    kept = {(item.query_id, item.name): item.content for item in project.read(partial(kept_objects, form=REPORT))}
     reports = []
     for run, query_id, sentences in project.rows(_SENTENCES):
         made: dict[str, Any] = {"metadata": {"team_id": "exam-workbench", "run_id": run, "topic_id": query_id}}
         made["responses"] = [{"text": text, "citations": cited} for _, text, cited in map(dict.values, sentences)]
         report = kept.get((query_id, run), made)
         key = next(key for key in SENTENCE_KEYS if isinstance(report.get(key), list))
-        words = [text for one in report[key] if (text := clean_text(one["text"]).strip())]
+        words = [text for item in report[key] if (text := clean_text(item["text"]).strip())]
         if words != [place["text"] for place in sentences]:
             # The kept report is outdated: a later response of the run was imported in another form.
             report, key = made, "responses"
@@ -627,14 +643,14 @@ _SENTENCES = (
 
 def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[str, Any]]:
     columns, source, order = _OF_PASSAGES if of_passages else _OF_RESPONSES
-    found = project.rows(
+    rows = project.rows(
         f"SELECT {columns} {source} JOIN {bank_for(base.grader.spec)} b USING (query_key)"
         " JOIN bank_at($version) r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key"
         " JOIN grades g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
         f" AND grader_key = $grader WHERE t.text IS NOT NULL AND r.question_key NOT IN ({SEALED}) {order}",
         base.parameters,
     )
-    return [dict(zip(_KEYS, row, strict=False)) for row in found]
+    return [dict(zip(_KEYS, row, strict=False)) for row in rows]
 
 
 _KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")

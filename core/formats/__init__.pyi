@@ -33,9 +33,9 @@ from ._examinee_files import (
 )
 from ._file_kinds import (
     KINDS_OF_FILE as KINDS_OF_FILE,
-    detect as detect,
-    looked_for as looked_for,
-    unrecognised as unrecognised,
+    describe_unrecognised as describe_unrecognised,
+    detect_kind as detect_kind,
+    list_kinds as list_kinds,
 )
 from ._graded_form import OURS as OURS
 from ._leaderboard_files import (

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import Report
-from ..tables import disarmed
-from ..text import one_line, quoted
+from ..tables import disarm_cell
+from ..text import one_line, quote_name
 from ._examinee_files import table_lines
-from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek, refusing
+from ._source import SMALL, Limits, Refused, Source, good_id, open_columns, open_objects, peek_text, report_refusals
 from .trec_files import INTEGER, LARGEST, QRELS_COLUMNS
 
 SheetForm = Literal["tsv", "jsonl"]
@@ -54,7 +54,7 @@ def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
     rows = ["\t".join(HEADER)]
     for line in lines:
         cells = (line.query_id, line.query, " / ".join(line.questions), line.passage_id, line.passage, "", "")
-        rows.append("\t".join(disarmed(one_line(cell)) for cell in cells))
+        rows.append("\t".join(disarm_cell(one_line(cell)) for cell in cells))
     return "\n".join(rows) + "\n"
 
 
@@ -74,38 +74,38 @@ def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
     Returns:
         The lines with their numbers, each passage of an assessor once.
     """
-    begin = (peek(source, 4_000) or "").lstrip("\ufeff \t\r\n")
+    begin = (peek_text(source, 4_000) or "").lstrip("\ufeff \t\r\n")
     head = begin.partition("\n")[0].lower()
     if begin.startswith("{"):
         read = open_objects(source, report, Limits(SMALL))
     elif "query_id" in head and "passage_id" in head:
-        read = _table(source, report)
+        read = _sheet_rows(source, report)
     else:
         lines = open_columns(source, report, QRELS_COLUMNS, "a qrels line", limits=Limits(SMALL))
         read = (
             (number, {"query_id": query, "passage_id": passage, "judgment": value})
             for number, (query, _, passage, value) in lines
         )
-    found: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
+    judged: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
     any_line = False
     for number, row in read:
-        with refusing(report, source.name, number):
-            line = _line(row)
+        with report_refusals(report, source.name, number):
+            line = _sheet_line(row)
             any_line = True
             if line.judgment is None and not line.cannot_say:
                 continue
-            before, at = found.setdefault((line.query_id, line.passage_id, line.assessor), (line, number))
+            before, at = judged.setdefault((line.query_id, line.passage_id, line.assessor), (line, number))
             if before != line:
                 raise Refused("contradicting-lines", f"the passage is judged differently on line {at}")
     report.require(any_line, source.name, "passages")
-    return list(found.values())
+    return list(judged.values())
 
 
-def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
+def _sheet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
     lines = table_lines(source, report)
     names = [cell.lower() for _, header in lines[:1] for cell in header]
     for number, cells in lines[1:]:
-        with refusing(report, source.name, number):
+        with report_refusals(report, source.name, number):
             if len(cells) != len(names):
                 raise Refused(
                     "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names)}"
@@ -113,14 +113,14 @@ def _table(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]
             yield number, dict(zip(names, cells, strict=True))
 
 
-def _line(row: dict[str, Any]) -> SheetLine:
+def _sheet_line(row: dict[str, Any]) -> SheetLine:
     judgment = row.get("judgment")
     given = "" if judgment is None else one_line(str(judgment))
     value = None
     if given and given.lower() != CANNOT_SAY:
         if isinstance(judgment, bool) or not INTEGER.fullmatch(given) or len(given) > 6 or abs(int(given)) > LARGEST:
             raise Refused(
-                "invalid-judgment", f"the judgment {quoted(given)} is neither a whole number nor '{CANNOT_SAY}'"
+                "invalid-judgment", f"the judgment {quote_name(given)} is neither a whole number nor '{CANNOT_SAY}'"
             )
         value = int(given)
     return SheetLine(

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from ..atomic_files import written
+from ..atomic_files import replace_file
 from ..errors import Report
-from ..limits import exceeded, limit
-from ._source import Refused, Source, as_object, check_shape, open_objects, refusing
+from ..limits import describe_exceeded, read_limit
+from ._source import Refused, Source, as_object, check_shape, open_objects, report_refusals
 
 URLS = {"chat": "/v1/chat/completions", "completions": "/v1/completions"}
 """The URL path of a call, by its API."""
@@ -70,9 +70,9 @@ def write_calls(calls: Iterable[WrittenCall], path: Path) -> int:
             custom_id, url, body (JSON), answer and error; the last two are empty, to be filled in.
 
     Raises:
-        InputError, ProjectError: as `atomic_files.written`; no part of the file is left.
+        InputError, ProjectError: as `atomic_files.replace_file`; no part of the file is left.
     """
-    with written(path) as made:
+    with replace_file(path) as made:
         return _write_parquet(calls, made) if path.suffix == PARQUET else _write_lines(calls, made)
 
 
@@ -123,8 +123,8 @@ def read_replies(sources: Sequence[Source], report: Report) -> Iterator[Reply]:
     for source in sources:
         in_parquet = source.path is not None and source.path.suffix == PARQUET
         for number, row in (_parquet_rows if in_parquet else open_objects)(source, report):
-            with refusing(report, source.name, number):
-                yield replace(_reply(row), file=source.name, line=number)
+            with report_refusals(report, source.name, number):
+                yield replace(_read_reply(row), file=source.name, line=number)
 
 
 def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -144,11 +144,11 @@ def _parquet_rows(source: Source, report: Report) -> Iterator[tuple[int, dict[st
         report.refuse(source.name, None, "unreadable-file", f"the file cannot be read as Parquet: {error}")
 
 
-def _reply(row: Mapping[str, Any]) -> Reply:
+def _read_reply(row: Mapping[str, Any]) -> Reply:
     name = row.get("custom_id")
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
         raise Refused("unknown-call", "custom_id is missing, or no planned call has it")
-    error = _error(row.get("error"))
+    error = _error_reason(row.get("error"))
     if error is not None:
         return Reply(name, error=error or None)
     answer = row.get("answer")
@@ -157,10 +157,10 @@ def _reply(row: Mapping[str, Any]) -> Reply:
             raise Refused("not-a-text", "the answer is not a text")
         choice = {"message": {"content": answer}, "text": answer, "finish_reason": row.get("finish_reason") or "stop"}
         return Reply(name, orjson.dumps({"choices": [choice]}))
-    return _response(name, row.get("response"))
+    return _response_reply(name, row.get("response"))
 
 
-def _response(name: str, response: Any) -> Reply:
+def _response_reply(name: str, response: Any) -> Reply:
     """Return the reply in a batch endpoint's response: status and body, or only a body if the engine wrote no
     status."""
     if isinstance(response, str):
@@ -181,18 +181,18 @@ def _response(name: str, response: Any) -> Reply:
         # Gateways report an error of the server behind them with status 200.
         status = fault["code"]
     if status != 200:
-        told = _error(fault)
-        return Reply(name, error=f"HTTP {status}: {told}" if told else f"HTTP {status}", status=status)
+        reason = _error_reason(fault)
+        return Reply(name, error=f"HTTP {status}: {reason}" if reason else f"HTTP {status}", status=status)
     try:
         content = orjson.dumps(body)
     except orjson.JSONEncodeError as error:
         raise Refused("invalid-json", f"the response is not valid JSON: {error}") from error
-    if len(content) > (most := limit("ENDPOINT_ANSWER")):
-        return Reply(name, error=exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))
+    if len(content) > (most := read_limit("ENDPOINT_ANSWER")):
+        return Reply(name, error=describe_exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))
     return Reply(name, content)
 
 
-def _error(error: Any) -> str | None:
+def _error_reason(error: Any) -> str | None:
     """Return the reason why a call has no answer: an empty text if it was never made, None if it did not fail."""
     if error is None or error == "":
         return None

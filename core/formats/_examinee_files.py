@@ -12,7 +12,7 @@ from typing import Any, TextIO, TypeVar
 import orjson
 
 from ..errors import Report
-from ..tables import disarmed, rearmed
+from ..tables import disarm_cell, rearm_cell
 from ..text import clean_text, first_few, without_marks
 from ..types import Question
 from ._source import (
@@ -29,7 +29,7 @@ from ._source import (
     open_cells,
     open_lines,
     open_objects,
-    refusing,
+    report_refusals,
 )
 from .exam_files import item_id, not_retrieved
 
@@ -65,7 +65,7 @@ def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
     Returns:
         The examinees in file order.
     """
-    found = read_students(source, report, _items, _verdicts)
+    found = read_students(source, report, _item_names, _read_verdicts)
     return [SatElsewhere(student, verdicts) for student, verdicts in found.items()]
 
 
@@ -87,25 +87,25 @@ def read_students(
         The value of each examinee, in file order; empty if the header is refused.
     """
     names: list[str] = []
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for number, cells in table_lines(source, report):
-        with refusing(report, source.name, number):
+        with report_refusals(report, source.name, number):
             if not names:
                 names = names_of(cells)
                 continue
             student = good_id(cells[0], "student")
-            if student in found:
+            if student in values:
                 raise Refused("duplicate-student", f"duplicate examinee {student}")
             if len(cells) != len(names) + 1:
                 raise Refused(
                     "wrong-number-of-columns", f"the line has {len(cells)} cells; the header has {len(names) + 1}"
                 )
             given = {name: cell for name, cell in zip(names, cells[1:], strict=True) if cell}
-            found[student] = values_of(given, number)
+            values[student] = values_of(given, number)
         if not names:
             return {}
-    report.require(found, source.name, "students")
-    return found
+    report.require(values, source.name, "students")
+    return values
 
 
 def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool | None]]], out: TextIO) -> None:
@@ -117,9 +117,9 @@ def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool |
         out: receives a header and a line for each examinee.
     """
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["student", *map(disarmed, items)])
+    writer.writerow(["student", *map(disarm_cell, items)])
     for student, verdicts in rows:
-        writer.writerow([disarmed(student), *("" if one is None else int(one) for one in verdicts)])
+        writer.writerow([disarm_cell(student), *("" if one is None else int(one) for one in verdicts)])
 
 
 def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
@@ -129,7 +129,7 @@ def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
     first one.
     """
     rows = [
-        (number, [rearmed(cell) for cell in cells])
+        (number, [rearm_cell(cell) for cell in cells])
         for number, _, cells in open_cells(open_lines(source, report, Limits(SMALL)), source.name, report)
     ]
     at = _student_column([cell.lower() for cell in rows[0][1]] if rows else [])
@@ -140,14 +140,14 @@ def _student_column(names: Sequence[str]) -> int:
     return next((names.index(name) for name in STUDENT if name in names), 0)
 
 
-def _verdicts(cells: dict[str, str], _: int) -> dict[str, bool]:
+def _read_verdicts(cells: dict[str, str], _: int) -> dict[str, bool]:
     for item, cell in cells.items():
         if cell not in VERDICTS:
             raise Refused("invalid-answer", f"the answer to {item} is not 1, 0 or empty")
     return {item: VERDICTS[cell] for item, cell in cells.items()}
 
 
-def _items(cells: Sequence[str]) -> list[str]:
+def _item_names(cells: Sequence[str]) -> list[str]:
     if cells[1:] and cells[0].lower() not in STUDENT and all(cell in VERDICTS for cell in cells[1:]):
         raise Refused(
             "header-missing",
@@ -190,11 +190,11 @@ _IN_NAME = re.compile(r"(?:^|[\W_]+)((?:open|closed)[\W_]?book|(?:closedb|oracle
 def factors_in_name(name: str) -> dict[str, str]:
     """Return the retrieval in an examinee's name such as `gpt-4_open_book`, and the model if that is the only other
     part."""
-    if (found := _IN_NAME.search(name)) is None:
+    if (match := _IN_NAME.search(name)) is None:
         return {}
-    others = [part for part in (name[: found.start()], name[found.end() :]) if part]
+    others = [part for part in (name[: match.start()], name[match.end() :]) if part]
     model = {"model": others[0]} if len(others) == 1 else {}
-    return model | {"retrieval": not_retrieved(found[1]) or found[1]}
+    return model | {"retrieval": not_retrieved(match[1]) or match[1]}
 
 
 Factors = dict[str, dict[str, str]]
@@ -270,8 +270,8 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
     questions: list[Question] = []
     counted: Any = None
     for number, row in open_objects(source, report, Limits(WHOLE)):
-        with refusing(report, source.name, number):
-            question = _question(row)
+        with report_refusals(report, source.name, number):
+            question = _read_question(row)
             used = row.get("filter")
             counted = counted if verdicts else used
             if used != counted:
@@ -294,10 +294,10 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
             verdicts[question.question_id] = _verdict_of(row)
             questions.append(question)
     report.require(verdicts, source.name, "samples")
-    return SatElsewhere(student or _student(source), verdicts, questions)
+    return SatElsewhere(student or _student_name(source), verdicts, questions)
 
 
-def _student(source: Source) -> str:
+def _student_name(source: Source) -> str:
     """Return the folder, which is named after the model, if the harness named the file; else the file's name."""
     *folders, _ = re.split(r"[/\\]", source.name)
     named = source.stem.removeprefix("samples_")
@@ -319,7 +319,7 @@ def _verdict_of(row: Mapping[str, Any]) -> bool:
     return bool(row[name])
 
 
-def _question(row: Mapping[str, Any]) -> Question:
+def _read_question(row: Mapping[str, Any]) -> Question:
     """Return the item of a line, with its words if they are known. Its id is the one in `doc`, else derived from its
     words.
 
@@ -332,18 +332,20 @@ def _question(row: Mapping[str, Any]) -> Question:
     labels: Sequence[Any] = ascii_uppercase
     if isinstance(choices, dict):
         labels, choices = choices.get("label") or labels, choices.get("text")
-    whole = isinstance(choices, list) and len(choices) > 1 and all(isinstance(one, str) for one in choices)
+    whole = (
+        isinstance(choices, list) and len(choices) > 1 and all(isinstance(choice_text, str) for choice_text in choices)
+    )
     asked = clean_text(text).strip() if isinstance(text, str) else ""
     given = [" ".join(clean_text(choice).split()) for choice in choices or []] if whole else []
     content = asked or orjson.dumps(doc, option=orjson.OPT_SORT_KEYS).decode()
     question_id = item_id(EXAM, content, without_marks(given)) if name is None else good_id(name, "item")
     if not asked or not whole:
         return Question(question_id, EXAM, asked or None, "choice")
-    key = _key(first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels)
+    key = _find_key(first_of(doc, ("gold", "answerKey", "answer", "correct_answer")), choices or [], labels)
     return Question(question_id, EXAM, asked, "choice", answer_key=key, choices=tuple(choices or []))
 
 
-def _key(key: Any, choices: Sequence[str], labels: Sequence[Any]) -> str | None:
+def _find_key(key: Any, choices: Sequence[str], labels: Sequence[Any]) -> str | None:
     """Return the text of the right choice, given its position, its label or its text."""
     if type(key) is int and 0 <= key < len(choices):
         return choices[key]

@@ -53,7 +53,7 @@ FIRST_LINE = 80
 OBJECTS = re.compile(r"\{[^\n]+\}\r?\n\s*\{")
 
 
-def detect(source: Source) -> str | None:
+def detect_kind(source: Source) -> str | None:
     """Guess the kind of a file from its name and its first lines.
 
     Returns:
@@ -62,13 +62,13 @@ def detect(source: Source) -> str | None:
     beginning = Beginning.of(source)
     if beginning is None:
         return None
-    kinds = ((form, kind) for form in _forms(beginning.text) for kind in KINDS_OF_FILE.values())
+    kinds = ((form, kind) for form in _possible_forms(beginning.text) for kind in KINDS_OF_FILE.values())
     alike = (kind.name for form, kind in kinds if form in kind.looks_like and kind.looks_like[form](beginning))
     return next(alike, None)
 
 
-def unrecognised(source: Source) -> str:
-    """Return why a file was not recognised: its beginning and its fields, as sentences. `looked_for` lists the known
+def describe_unrecognised(source: Source) -> str:
+    """Return why a file was not recognised: its beginning and its fields, as sentences. `list_kinds` lists the known
     kinds."""
     beginning = Beginning.of(source)
     if beginning is None:
@@ -78,12 +78,12 @@ def unrecognised(source: Source) -> str:
     return f"The file begins with “{one_line(beginning.lines[0], FIRST_LINE)}”.{names}"
 
 
-def looked_for() -> list[str]:
+def list_kinds() -> list[str]:
     """Return a line for each kind that describes its files."""
     return [kind.what for kind in KINDS_OF_FILE.values()]
 
 
-def _forms(text: str) -> tuple[Form, ...]:
+def _possible_forms(text: str) -> tuple[Form, ...]:
     """Return the ways to read a file with this beginning, the surest first."""
     if text.startswith("["):
         return ("list",)

@@ -23,7 +23,7 @@ DIRECT = "direct_grading"
 DIRECT_SCALE = 3
 
 
-def described(
+def describe_grader(
     model: str, options: object, info: dict[str, Any] | None, prompt_type: object, is_rated: bool, direct: bool
 ) -> GraderSpec:
     """Return the grader that an entry of a foreign file describes. `is_rated`: the entry has ratings.
@@ -45,7 +45,7 @@ def described(
     return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
 
 
-def rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:
+def read_ratings(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str], list[int | None]]:
     """Return the ids and ratings of an entry's `self_ratings`."""
     key = "nugget_id" if entry.get("prompt_type") == "nugget" else "question_id"
     try:
@@ -55,7 +55,9 @@ def rated(given: list[dict[str, Any]], entry: dict[str, Any]) -> tuple[list[str]
     return ids, [row["self_rating"] for row in given]
 
 
-def answered(right: Sequence[str], wrong: Sequence[str], answers: dict[str, Any]) -> tuple[list[str], list[int | None]]:
+def read_answered(
+    right: Sequence[str], wrong: Sequence[str], answers: dict[str, Any]
+) -> tuple[list[str], list[int | None]]:
     """Return the ids and ratings of an entry: 1 answered, 0 not answered, None if there is only an answer.
 
     Args:
@@ -135,7 +137,7 @@ _NOTHING = msgspec.Raw(b"null")
 _Id = str | Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | None
 
 
-def plain(value: Any) -> Any:
+def parse_raw(value: Any) -> Any:
     """Parse a value that was left as raw JSON; any other value is returned unchanged.
 
     Raises:
@@ -157,9 +159,9 @@ class ParagraphData(msgspec.Struct):
     """The data of a passage except its text and grades; if the line is in another form, as parsed.
 
     Args:
-        judgments: see `plain`.
+        judgments: see `parse_raw`.
         rankings: entries, in the usual form.
-        ours: data that the interchange form cannot hold; see `plain`.
+        ours: data that the interchange form cannot hold; see `parse_raw`.
     """
 
     judgments: msgspec.Raw = _NOTHING
@@ -186,7 +188,7 @@ class ExamGrades(msgspec.Struct):
     def whole(self) -> dict[str, Any]:
         """Return the same as a dictionary."""
         named = zip(self.__struct_encode_fields__, msgspec.structs.astuple(self), strict=True)
-        return {name: plain(value) for name, value in named if value is not msgspec.UNSET}
+        return {name: parse_raw(value) for name, value in named if value is not msgspec.UNSET}
 
 
 class PassageOfLine(msgspec.Struct, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
 from ..errors import InputError, Report
-from ..tables import LATEX, disarmed, rearmed
+from ..tables import LATEX, disarm_cell, rearm_cell
 from ..text import first_few
 from ..types import Board, BoardRow
 from ._source import (
@@ -23,6 +23,7 @@ from ._source import (
     Refused,
     Source,
     check_limit,
+    describe_cell,
     good_id,
     header_of,
     is_number,
@@ -30,8 +31,7 @@ from ._source import (
     open_lines,
     parse_object,
     parse_pairs,
-    refusing,
-    said_cell,
+    report_refusals,
 )
 from .trec_files import LITERALS, MEANS, MEASURE, STANDARD, kind_of_map, layout_of, may_be_number, roles_of
 
@@ -112,7 +112,7 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
     """
     lines = list(open_lines(source, report, Limits(SMALL)))
     filled = [(number, line) for number, line in lines if line and not line.isspace()]
-    found: list[Board] = []
+    parsed: list[Board] = []
     in_json = bool(filled) and filled[0][1].lstrip().startswith("{")
     records = in_json and (
         form or is_record(Beginning.of(source)) or any(line.lstrip()[:1] == "{" for _, line in filled[1:2])
@@ -122,28 +122,28 @@ def read_boards(source: Source, report: Report, queries: Collection[str] = (), f
             source.name, None, "form-differs", f"the file is {'JSON' if in_json else 'a table'}, but --form is {form}"
         )
     elif in_json and not records:
-        with refusing(report, source.name, filled[0][0]):
-            found = _of_json(source, lines, report)
+        with report_refusals(report, source.name, filled[0][0]):
+            parsed = _json_boards(source, lines, report)
     else:
-        tables = (_of_records if records else _tables)(filled, source.name, report)
+        tables = (_records_table if records else _split_tables)(filled, source.name, report)
         for table in tables:
             suffix = f" min_rating {table.min_rating}" if len(tables) > 1 and table.min_rating else ""
-            with refusing(report, source.name, None):
+            with report_refusals(report, source.name, None):
                 if not records:
                     _name_columns(table, frozenset(queries), form)
-                found += [replace(board, name=suffix) for board in _of_table(table, source, report)]
-    found = [board for board in found if board.rows]
-    if any(all(STANDARD.fullmatch(row.run) for row in board.rows) for board in found):
+                parsed += [replace(board, name=suffix) for board in _table_boards(table, source, report)]
+    parsed = [board for board in parsed if board.rows]
+    if any(all(STANDARD.fullmatch(row.run) for row in board.rows) for board in parsed):
         report.refuse(
             source.name,
             None,
             "not-a-leaderboard",
             "the systems have names of measures; name a column of systems run, and a column of measures measure",
         )
-    report.require(found, source.name, "leaderboard")
+    report.require(parsed, source.name, "leaderboard")
     boards: dict[str, Board] = {}
-    several = len({board.measure for board in found}) > 1
-    for board in found:
+    several = len({board.measure for board in parsed}) > 1
+    for board in parsed:
         # Every table of a file repeats the original ranks, which do not depend on its min rating.
         suffix = "" if ORIGINAL_RANK.fullmatch(board.measure) else board.name
         name = source.stem + (f" {board.measure}" if several else "") + suffix
@@ -194,10 +194,16 @@ def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None
         out: receives a header and a line for each row, with full precision. A name that looks like a formula gets an
             apostrophe, which `read_boards` removes.
     """
-    named = disarmed(" ".join(measure.split()))
+    named = disarm_cell(" ".join(measure.split()))
     out.write(f"rank\trun\t{named}\t{named} std_error\tqueries\n")
     for rank, run, score, std_error, queries in rows:
-        cells = (_plain(rank), disarmed(" ".join(run.split())), repr(score), _plain(std_error), _plain(queries))
+        cells = (
+            _plain_number(rank),
+            disarm_cell(" ".join(run.split())),
+            repr(score),
+            _plain_number(std_error),
+            _plain_number(queries),
+        )
         out.write("\t".join(cells) + "\n")
 
 
@@ -211,25 +217,25 @@ def write_board_latex(measure: str, rows: Iterable[TableRow], out: TextIO, digit
         digits: decimals of scores and standard errors.
     """
     out.write("\\begin{tabular}{rlrr}\n\\hline\n")
-    out.write(f"Rank & Run & {_latex(measure)} & Queries \\\\\n\\hline\n")
+    out.write(f"Rank & Run & {_escape_latex(measure)} & Queries \\\\\n\\hline\n")
     for rank, run, score, std_error, queries in rows:
         error = "" if std_error is None else f" \\pm {std_error:.{digits}f}"
-        cells = (_plain(rank), _latex(run), f"${score:.{digits}f}{error}$", _plain(queries))
+        cells = (_plain_number(rank), _escape_latex(run), f"${score:.{digits}f}{error}$", _plain_number(queries))
         out.write(" & ".join(cells) + " \\\\\n")
     out.write("\\hline\n\\end{tabular}\n")
 
 
-def _plain(value: float | None) -> str:
+def _plain_number(value: float | None) -> str:
     if value is None:
         return ""
     return str(int(value)) if value == int(value) else repr(value)
 
 
-def _latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
+def _split_tables(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
     tables: list[_Table] = []
     in_footer = rubric = False
     untitled = ((number, line) for number, line in lines if not TITLE.match(line))
@@ -251,11 +257,11 @@ def _tables(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Ta
     return tables
 
 
-def _of_records(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
+def _records_table(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:
     """Return the records of the form jsonl as one table."""
     table = _Table(list(BOARD_FORMS["jsonl"]))
     for number, line in lines:
-        with refusing(report, file, number):
+        with report_refusals(report, file, number):
             record = parse_object(line)
             places = roles_of(list(record))
             if missing := LONG - places.keys():
@@ -302,10 +308,14 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
     if not names:
         known = {*roles.values(), *(at for at, name in enumerate(header) if MEASURE.fullmatch(name))}
         others = {at: column for at, column in enumerate(zip(*rows, strict=False)) if at and at not in known}
-        held = [at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)]
+        query_columns = [
+            at + 1 for at, column in others.items() if "query" not in roles and _hold_queries(set(column), queries)
+        ]
         # If all these columns are numbers, the numbers that look like query ids may be counts.
-        if held and not all(is_number(cell) for column in others.values() for cell in column):
-            raise Refused("ambiguous-columns", f"column {held[0]} holds queries; rename it to query, or set --form")
+        if query_columns and not all(is_number(cell) for column in others.values() for cell in column):
+            raise Refused(
+                "ambiguous-columns", f"column {query_columns[0]} holds queries; rename it to query, or set --form"
+            )
         return
     if headless:
         table.rows.insert(0, (1, header))
@@ -317,9 +327,9 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
     table.header = ["" if name in ("Q0", "rank") else name for name in names]
 
 
-def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
+def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Board]:
     file = source.name
-    header = [rearmed(cell) for cell in table.header]
+    header = [rearm_cell(cell) for cell in table.header]
     roles = roles_of(header)
     if len(header) < 2:
         raise Refused("not-a-table", "the file is neither JSON nor a table in tab-separated columns")
@@ -341,14 +351,14 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
         if run_at >= 0 and cells[run_at] == "_overall_":
             report.remark(file, number, "overall-left-out", "_overall_ is not a run and is left out")
             continue
-        with refusing(report, file, number):
+        with report_refusals(report, file, number):
             if len(cells) > len(header):
                 comma = "; a comma separates cells and cannot be a decimal comma" if table.by_commas else ""
                 raise Refused(
                     "wrong-number-of-columns", f"the row has {len(cells)} cells; the header has {len(header)}{comma}"
                 )
             ids = (
-                good_id(rearmed(cells[run_at]) if run_at >= 0 else source.stem, "run"),
+                good_id(rearm_cell(cells[run_at]) if run_at >= 0 else source.stem, "run"),
                 good_id(cells[query_at], "query") if query_at >= 0 else "",
                 good_id(cells[measure_at], "measure") if measure_at >= 0 else "",
             )
@@ -382,7 +392,7 @@ def _of_table(table: _Table, source: Source, report: Report) -> Iterator[Board]:
         for measure in dict.fromkeys(row.measure for row in rows):
             of_measure = [row for row in rows if row.measure == measure]
             places = _Places(at, _error_column(header, at), rank_at, texts)
-            yield _board(measure or header[at], places, of_measure, file, report)
+            yield _column_board(measure or header[at], places, of_measure, file, report)
 
 
 def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
@@ -400,8 +410,8 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     measures = [all(map(MEASURE.fullmatch, each)) for each in cells]
     if width == 6:
         # A run has six columns too, so the columns must rule that out.
-        told = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
-        return list(BOARD_FORMS["ranking"] if told else ())
+        is_clear = numbers[4] and (measures[5] or not _may_be_judgments(columns[2], columns[5]))
+        return list(BOARD_FORMS["ranking"] if is_clear else ())
     topics = [_hold_queries(each, queries) for each in cells]
     if any(not topics[at] and not queries.isdisjoint(each) for at, each in enumerate(cells[:-1])):
         return []
@@ -417,8 +427,8 @@ def _long_header(rows: list[list[str]], queries: frozenset[str]) -> list[str]:
     for names in BOARD_FORMS.values():
         if len(names) == width and topics[names.index("query")]:
             run, measure = names.index("run") if "run" in names else 0, names.index("measure")
-            told = measures[measure] or (width == 4 and not _may_be_judgments(columns[run], columns[measure]))
-            return list(names) if standard[measure] or (told and not standard[run]) else []
+            is_clear = measures[measure] or (width == 4 and not _may_be_judgments(columns[run], columns[measure]))
+            return list(names) if standard[measure] or (is_clear and not standard[run]) else []
     return []
 
 
@@ -440,7 +450,7 @@ def _error_column(header: list[str], at: int) -> int | None:
     return after if after < len(header) and STD_ERROR.fullmatch(header[after]) else None
 
 
-def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: Report) -> Board:
+def _column_board(measure: str, places: _Places, rows: list[_Row], file: str, report: Report) -> Board:
     """Return the leaderboard of one column of numbers, without its name."""
     board: dict[str, BoardRow] = {}
     per_query: dict[str, dict[str, float]] = {}
@@ -448,16 +458,16 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
     for number, run, query, _, cells in rows:
         if not cells[places.score]:
             continue
-        with refusing(report, file, number):
+        with report_refusals(report, file, number):
             score, error, rank = (
-                None if at is None else _number(cells[at], f"{what} of run {run}")
+                None if at is None else _cell_number(cells[at], f"{what} of run {run}")
                 for at, what in ((places.score, measure), (places.error, "standard error"), (places.rank, "rank"))
             )
-            told = (run, query, *(cells[at] for at in places.texts))
-            if seen.setdefault(told, number) != number:
+            identity = (run, query, *(cells[at] for at in places.texts))
+            if seen.setdefault(identity, number) != number:
                 raise Refused(
                     "duplicate-run",
-                    f"run {run} is also on line {seen[told]}, and no column distinguishes the rows; if a column"
+                    f"run {run} is also on line {seen[identity]}, and no column distinguishes the rows; if a column"
                     " holds queries or measures, rename it to query or measure",
                 )
             if score is None:
@@ -498,17 +508,17 @@ def _board(measure: str, places: _Places, rows: list[_Row], file: str, report: R
     return Board("", measure, list(board.values()), known, frozenset(apart))
 
 
-def _number(cell: str, what: str) -> float | None:
+def _cell_number(cell: str, what: str) -> float | None:
     """Return the number in a cell; None if it is empty or nan."""
     if cell and not is_number(cell):
-        raise Refused("not-a-number", f"the {what} is {said_cell(cell)}")
+        raise Refused("not-a-number", f"the {what} is {describe_cell(cell)}")
     number = float(cell or "nan")
     if math.isinf(number):
         raise Refused("not-a-number", f"the {what} is {cell!r}, not a finite number")
     return None if math.isnan(number) else number
 
 
-def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
+def _json_boards(source: Source, lines: list[tuple[int, str]], report: Report) -> list[Board]:
     pairs = parse_pairs(source, report, lines[0][0], [line for _, line in lines])
     content: dict[str, Any] = {name: dict(value) if isinstance(value, tuple) else value for name, value in pairs}
     nested = all(isinstance(value, dict) for value in content.values())

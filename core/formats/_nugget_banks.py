@@ -90,10 +90,10 @@ def own_values(entry: dict[str, Any]) -> dict[str, Any]:
     Raises:
         Refused: the value of that key is not an object.
     """
-    return {OWN_NAMES[key]: value for key, value in _own(entry).items() if key in OWN_NAMES}
+    return {OWN_NAMES[key]: value for key, value in _own_metadata(entry).items() if key in OWN_NAMES}
 
 
-def _own(entry: dict[str, Any]) -> dict[str, Any]:
+def _own_metadata(entry: dict[str, Any]) -> dict[str, Any]:
     metadata = entry.get("metadata")
     ours = metadata.get(OURS) if isinstance(metadata, dict) else None
     return {} if ours is None else as_object(ours, f"metadata.{OURS} is not an object")
@@ -119,11 +119,11 @@ def read_nugget_bank(row: dict[str, Any], remark: Remark) -> tuple[Query, list[d
     if "nuggets" in row:
         raise Refused("two-banks", "the object has nuggets and also nugget_bank or claim_bank; keep one of them")
     title, narrative = first_of(row, QUERY_TEXTS), row.get("full_query")
-    entries = [entry for key in BANK_KEYS for entry in _flat(_listed(row.get(key), key), None)]
+    entries = [entry for key in BANK_KEYS for entry in _flatten_entries(_as_list(row.get(key), key), None)]
     parents = {one_line(parent, LONGEST_ID): parent for _, parent in entries if parent is not None}
     if parents:
         remark("sub-nugget", "a sub-nugget becomes a question with its parent's text as subtopic")
-    named = _own(row).get("subtopics")
+    named = _own_metadata(row).get("subtopics")
     stated = query_of({"query_id": query_id, "text": query_id, "subtopics": named}).subtopics
     query = Query(
         query_id,
@@ -153,21 +153,21 @@ def bank_of_nugget_docs(row: dict[str, Any], name: str) -> dict[str, Any]:
     return {"query_id": name.removeprefix("nuggets_"), "nugget_bank": entries}
 
 
-def _flat(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
+def _flatten_entries(entries: Iterable[Any], parent: str | None) -> Iterator[tuple[dict[str, Any], str | None]]:
     """Yield entries with the text of their parent, each followed by its own sub-nuggets."""
     for entry in entries:
         yield as_object(entry, "a nugget is not an object"), parent
-        yield from _flat(_listed(entry.get("sub_nuggets"), "sub_nuggets"), wording(entry)[1])
+        yield from _flatten_entries(_as_list(entry.get("sub_nuggets"), "sub_nuggets"), entry_wording(entry)[1])
 
 
-def _listed(given: Any, what: str) -> list[Any]:
+def _as_list(given: Any, what: str) -> list[Any]:
     """Return a list, or the values of a map whose keys repeat a text of the values."""
     if given is not None and not isinstance(given, list | dict):
         raise Refused("not-a-list", f"{what} is neither a list nor an object")
     return list(given.values() if isinstance(given, dict) else given or [])
 
 
-def wording(entry: dict[str, Any]) -> tuple[str, str]:
+def entry_wording(entry: dict[str, Any]) -> tuple[str, str]:
     """Return "question" or "claim" for an entry, and its text."""
     if "question" in entry and "claim" in entry:
         raise Refused("two-texts", "a nugget has both question and claim; keep one of them")
@@ -177,14 +177,17 @@ def wording(entry: dict[str, Any]) -> tuple[str, str]:
 
 def nugget_row(entry: dict[str, Any], parent: str | None, query_id: str, remark: Remark) -> dict[str, Any]:
     """Return the row of a question for an entry without its sub-nuggets; `parent`: the text of the entry around it."""
-    word, text = wording(entry)
+    word, text = entry_wording(entry)
     if (of_query := entry.get("query_id")) not in (None, query_id):
         raise Refused("question-of-two-queries", f"a nugget of query {query_id} names query {of_query}")
     if (how := entry.get("aggregator_type")) not in (None, "OR", "Default"):
         remark("aggregator-ignored", f"aggregator_type {how!s:.20} is ignored: a question has one answer key")
     for key in (key for key, value in entry.items() if value is not None and key not in READ):
         remark("unknown-field", f"the nugget field {key} is ignored")
-    answers = [one if isinstance(one, dict) else {"answer": one} for one in _listed(entry.get("answers"), "answers")]
+    answers = [
+        answer if isinstance(answer, dict) else {"answer": answer}
+        for answer in _as_list(entry.get("answers"), "answers")
+    ]
     own, given_id = own_values(entry), entry.get(f"{word}_id")
     row = {
         "query_id": query_id,
@@ -193,38 +196,38 @@ def nugget_row(entry: dict[str, Any], parent: str | None, query_id: str, remark:
         "text": text,
         "kind": "nugget" if word == "claim" else "question",
         "subtopic_id": None if parent is None else one_line(parent, LONGEST_ID),
-        "answer_key": "; ".join(good_text(one.get("answer"), "answer") for one in answers),
-        "note": _note(entry, answers),
+        "answer_key": "; ".join(good_text(answer.get("answer"), "answer") for answer in answers),
+        "note": _make_note(entry, answers),
     }
     return row | ({} if "weight" in own else with_weight(entry.get("importance"), remark)) | own
 
 
-def _note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
+def _make_note(entry: dict[str, Any], answers: Sequence[dict[str, Any]]) -> str:
     """Return note lines with the documents that answer a question and its authors."""
-    cited = [one for each in (entry, *answers) for one in _listed(each.get("references"), "references")]
-    documents = [one.get("doc_id") if isinstance(one, dict) else one for one in cited]
+    cited = [item for each in (entry, *answers) for item in _as_list(each.get("references"), "references")]
+    documents = [item.get("doc_id") if isinstance(item, dict) else item for item in cited]
     creators = entry.get("creator")
-    creators = [creators] if isinstance(creators, dict) else _listed(creators, "creator")
-    creators = [as_object(one, "a creator is not an object") for one in creators]
-    found = {
-        REFERENCES: [good_id(one, "passage") for one in documents],
-        AUTHOR: [good_id(one["assessor_id"], "assessor") for one in creators if one.get("assessor_id")],
-        MODEL: [good_id(one["llm_model"], "model") for one in creators if one.get("llm_model")],
+    creators = [creators] if isinstance(creators, dict) else _as_list(creators, "creator")
+    creators = [as_object(item, "a creator is not an object") for item in creators]
+    notes = {
+        REFERENCES: [good_id(item, "passage") for item in documents],
+        AUTHOR: [good_id(item["assessor_id"], "assessor") for item in creators if item.get("assessor_id")],
+        MODEL: [good_id(item["llm_model"], "model") for item in creators if item.get("llm_model")],
     }
     return "\n".join(
         label + (" " if label == REFERENCES else ", ").join(dict.fromkeys(values))
-        for label, values in found.items()
+        for label, values in notes.items()
         if values
     )
 
 
-def _noted(question: Question, label: str) -> list[str]:
-    """Return the values of a note line that `_note` wrote."""
+def _note_values(question: Question, label: str) -> list[str]:
+    """Return the values of a note line that `_make_note` wrote."""
     lines = [line for line in (question.note or "").splitlines() if line.startswith(label)]
     return lines[0].removeprefix(label).split(" " if label == REFERENCES else ", ") if lines else []
 
 
-def _entry(question: Question, version: int) -> dict[str, Any]:
+def _own_entry(question: Question, version: int) -> dict[str, Any]:
     """Return the exact values, and the importance if the weight is whole (1.5 could not be read back)."""
     values = {key: getattr(question, name) for key, name in OWN_NAMES.items()}
     exact = {"metadata": {OURS: values | {"choices": list(question.choices), "bank_version": version}}}
@@ -232,50 +235,50 @@ def _entry(question: Question, version: int) -> dict[str, Any]:
     return ({"importance": importance} if importance in (question.weight, "failed") else {}) | exact
 
 
-def _v3(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
+def _v3_bank(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
     banks: dict[str, dict[str, Any]] = {key: {} for key in BANK_KEYS}
     for question in questions:
         text, answer = question.text or "", question.answer_key
         word, bank = ("claim", "claim_bank") if question.kind == "nugget" else ("question", "nugget_bank")
         more = {
             "answers": {answer: {"answer": answer}} if answer and word == "question" else {},
-            "references": [{"doc_id": one} for one in _noted(question, REFERENCES)],
-            "creator": [{"is_human": True, "assessor_id": one} for one in _noted(question, AUTHOR)]
-            + [{"is_human": False, "llm_model": one} for one in _noted(question, MODEL)],
+            "references": [{"doc_id": name} for name in _note_values(question, REFERENCES)],
+            "creator": [{"is_human": True, "assessor_id": name} for name in _note_values(question, AUTHOR)]
+            + [{"is_human": False, "llm_model": name} for name in _note_values(question, MODEL)],
         }
         entry: dict[str, Any] = {word: text, f"{word}_id": text_hash(text), "query_id": query.query_id}
         entry |= {key: value for key, value in more.items() if value}
         # Another question of the query may have the same words.
         key = text if text not in banks[bank] else f"{text} [{question.question_id}]"
-        banks[bank][key] = entry | _entry(question, version)
+        banks[bank][key] = entry | _own_entry(question, version)
     about: dict[str, Any] = {} if query.narrative is None else {"full_query": query.narrative}
     if query.subtopics:
         about["metadata"] = {OURS: {"subtopics": [vars(subtopic) for subtopic in query.subtopics]}}
     return {"query_id": query.query_id, "title_query": query.text, **about, "format_version": "v3", **banks}
 
 
-def _ragtime26(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
+def _ragtime26_bank(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
     run = {"team_id": "exam-workbench", "run_id": f"bank-{version}", "run_desc": f"Question bank {version}"}
     entries = []
     for question in questions:
-        answer = {"answer": question.answer_key, "references": _noted(question, REFERENCES)}
+        answer = {"answer": question.answer_key, "references": _note_values(question, REFERENCES)}
         answers = {"aggregator_type": "OR", "answers": [answer]} if question.answer_key else {}
-        entries.append({"question": question.text} | answers | _entry(question, version))
+        entries.append({"question": question.text} | answers | _own_entry(question, version))
     return {"format_version": "RAGTIME26", "metadata": run | {"topic_id": query.query_id}, "nugget_bank": entries}
 
 
-def _nuggetizer(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
+def _nuggetizer_bank(query: Query, questions: Sequence[Question], version: int) -> dict[str, Any]:
     nuggets = []
     for question in questions:
         counts = "vital" if question.weight >= 1 else "okay"
         importance = counts if question.active and question.weight else "failed"
-        nuggets.append({"text": question.text} | _entry(question, version) | {"importance": importance})
+        nuggets.append({"text": question.text} | _own_entry(question, version) | {"importance": importance})
     return {"query": query.text, "qid": query.query_id, "nuggets": nuggets}
 
 
 FORMS: dict[str, Callable[[Query, Sequence[Question], int], dict[str, Any]]] = {
-    "v3": _v3,
-    "ragtime26": _ragtime26,
-    "nuggetizer": _nuggetizer,
+    "v3": _v3_bank,
+    "ragtime26": _ragtime26_bank,
+    "nuggetizer": _nuggetizer_bank,
 }
 """The forms of a bank for other tools."""

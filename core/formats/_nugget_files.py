@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TextIO
 
 from ..errors import InputError, Report
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..text import first_few
 from ..types import KINDS, MAX_RATING, RATINGS, GradeDetail, GraderSpec, KeptObject, Query, Question
 from ._nugget_banks import (
@@ -18,11 +18,11 @@ from ._nugget_banks import (
     FORMS,
     QUERY_KEYS,
     UNFIT,
+    entry_wording,
     nugget_row,
     read_nugget_bank,
     text_hash,
     with_weight,
-    wording,
 )
 from ._source import (
     WHOLE,
@@ -34,8 +34,8 @@ from ._source import (
     good_id,
     good_text,
     open_objects,
-    peek,
-    refusing,
+    peek_text,
+    report_refusals,
     value_of,
     write_objects,
 )
@@ -77,7 +77,7 @@ class GradedNugget:
 
 def has_nugget_grades(source: Source) -> bool:
     """Return whether a file begins with a JSON object (grades or assignments), not with a graded line."""
-    return (peek(source, _LOOK) or "").lstrip().startswith("{")
+    return (peek_text(source, _LOOK) or "").lstrip().startswith("{")
 
 
 def is_nugget_grade(line: str, keys: set[str]) -> bool:
@@ -97,23 +97,23 @@ def read_nugget_grades(source: Source, report: Report, name: str) -> list[Graded
     Returns:
         Grades in file order, each once.
     """
-    found: dict[tuple[Any, ...], GradedNugget] = {}
+    grades: dict[tuple[Any, ...], GradedNugget] = {}
     for number, row in open_objects(source, report, Limits(WHOLE)):
-        with refusing(report, source.name, number):
-            for one in _grades(row, source, number, name, partial(report.remark, source.name, number)):
-                asked = one.question.text or one.question.question_id
-                place = (one.query.query_id, one.run, one.passage_id, one.paragraph, one.text, asked)
-                before = found.setdefault(place, one)
-                if before.rating != one.rating:
+        with report_refusals(report, source.name, number):
+            for grade in _read_grades(row, source, number, name, partial(report.remark, source.name, number)):
+                asked = grade.question.text or grade.question.question_id
+                place = (grade.query.query_id, grade.run, grade.passage_id, grade.paragraph, grade.text, asked)
+                before = grades.setdefault(place, grade)
+                if before.rating != grade.rating:
                     raise Refused(
                         "contradicting-lines",
-                        f"question {one.question.question_id} has another grade for this text on line {before.line}",
+                        f"question {grade.question.question_id} has another grade for this text on line {before.line}",
                     )
-    report.require(found, source.name, "grades")
-    return list(found.values())
+    report.require(grades, source.name, "grades")
+    return list(grades.values())
 
 
-def _grades(
+def _read_grades(
     row: dict[str, Any], source: Source, line: int, name: str, remark: Callable[[str, str], None]
 ) -> Iterator[GradedNugget]:
     nuggets = row.get("nuggets")
@@ -142,16 +142,16 @@ def _grades(
         "" if text is None else good_text(text, "passage's text"),
     )
     if nuggets is None:
-        words = _optional(row, "question")
+        words = _optional_text(row, "question")
         given_id = None if words and row.get("nugget_id") == text_hash(words) else row.get("nugget_id")
         if words is None:
             question = Question(good_id(given_id, "question"), query_id, None)
         else:
             question = question_of({"query_id": query_id, "text": words, "question_id": given_id})
-        yield make(question, *_rated(row))
+        yield make(question, *_read_rating(row))
         return
-    for one in as_objects(nuggets, "the nuggets are not a list of objects"):
-        assignment = one.get("assignment")
+    for nugget in as_objects(nuggets, "the nuggets are not a list of objects"):
+        assignment = nugget.get("assignment")
         if assignment is None:
             remark("nugget-unassigned", "a nugget without an assignment stays ungraded")
             continue
@@ -159,23 +159,23 @@ def _grades(
             raise Refused(
                 "unknown-assignment", f"unknown assignment {assignment!r:.40}; available: {', '.join(ASSIGNMENTS)}"
             )
-        asked = {"query_id": query_id, "text": good_text(one.get("text"), "nugget's text"), "kind": "nugget"}
-        question = question_of(asked | with_weight(one.get("importance"), remark))
-        yield make(question, ASSIGNMENTS[assignment], None, GradeDetail(raw=_optional(one, "reasoning")))
+        asked = {"query_id": query_id, "text": good_text(nugget.get("text"), "nugget's text"), "kind": "nugget"}
+        question = question_of(asked | with_weight(nugget.get("importance"), remark))
+        yield make(question, ASSIGNMENTS[assignment], None, GradeDetail(raw=_optional_text(nugget, "reasoning")))
 
 
-def _rated(row: dict[str, Any]) -> tuple[int | None, str | None, GradeDetail]:
-    grade, confidence, reasoning = row.get("grade", "missing"), row.get("confidence"), _optional(row, "reasoning")
+def _read_rating(row: dict[str, Any]) -> tuple[int | None, str | None, GradeDetail]:
+    grade, confidence, reasoning = row.get("grade", "missing"), row.get("confidence"), _optional_text(row, "reasoning")
     if isinstance(grade, bool) or grade not in (None, *RATINGS):
         raise Refused("invalid-rating", f"the grade is {grade!r:.40}, not a whole number from 0 to {MAX_RATING}")
     if not (confidence is None or (type(confidence) in (int, float) and 0 <= confidence <= 1)):
         raise Refused("invalid-confidence", f"the confidence is {confidence!r:.40}, not a number from 0 to 1")
     if grade is None:
         return None, None, GradeDetail(raw=reasoning)
-    return int(grade), _optional(row, "addressed_quote"), GradeDetail(confidence=confidence, raw=reasoning)
+    return int(grade), _optional_text(row, "addressed_quote"), GradeDetail(confidence=confidence, raw=reasoning)
 
 
-def _optional(row: dict[str, Any], key: str) -> str | None:
+def _optional_text(row: dict[str, Any], key: str) -> str | None:
     value = row.get(key)
     if value is not None and not isinstance(value, str):
         raise Refused("not-a-text", f"{key} is not a text")
@@ -210,14 +210,14 @@ def write_nugget_banks(
     Raises:
         InputError: the form cannot hold some questions, which the message names.
     """
-    by_query = grouped((question.query_id, question) for question in questions)
+    by_query = group_pairs((question.query_id, question) for question in questions)
     unfit = [
-        one.question_id
-        for found in by_query.values()
-        for one in found
-        if one.text is None
-        or (form == "ragtime26" and one.kind == "nugget")
-        or (form == "nuggetizer" and one.weight < 0)
+        item.question_id
+        for asked in by_query.values()
+        for item in asked
+        if item.text is None
+        or (form == "ragtime26" and item.kind == "nugget")
+        or (form == "nuggetizer" and item.weight < 0)
     ]
     if unfit:
         raise InputError(
@@ -225,7 +225,7 @@ def write_nugget_banks(
             f"Form {form} has no place for {UNFIT[form]}: {first_few(unfit)}.",
             "Use another --form, or export the bank without --form.",
         )
-    imported = {one.query_id: one for one in kept}
+    imported = {item.query_id: item for item in kept}
     write_objects(
         (
             _bank_of(query, by_query[query.query_id], form, version, imported.get(query.query_id))
@@ -248,7 +248,7 @@ def _bank_of(
     row, rest = dict(kept.content), dict.fromkeys(questions)
     given = {key: _still_asked(row.get(key), None, query.query_id, rest) for key in BANK_KEYS}
     made = FORMS[form](query, list(rest), version)
-    stated, _ = read_nugget_bank(row, _ignore)
+    stated, _ = read_nugget_bank(row, _ignore_note)
     differs = stated.text not in ("", query.text) or stated.narrative not in (None, query.narrative)
     if form == "v3" and (differs or not set(query.subtopics) <= set(stated.subtopics)):
         metadata = row.get("metadata")
@@ -256,7 +256,7 @@ def _bank_of(
         row |= {key: made[key] for key in ("title_query", "full_query") if key in made}
         row["metadata"] = known | made.get("metadata", {})
     for key in row.keys() & BANK_KEYS | {key for key in BANK_KEYS if made.get(key)}:
-        row[key] = _joined(given[key], made.get(key))
+        row[key] = _join_entries(given[key], made.get(key))
     return row
 
 
@@ -266,16 +266,16 @@ def _still_asked(given: Any, parent: str | None, query_id: str, rest: dict[Quest
         return given
     left = {}
     for key, entry in given.items() if isinstance(given, dict) else enumerate(given):
-        question = question_of(nugget_row(entry, parent, query_id, _ignore))
+        question = question_of(nugget_row(entry, parent, query_id, _ignore_note))
         if question in rest:
             del rest[question]
             nested = entry.get("sub_nuggets")
-            below = {"sub_nuggets": _still_asked(nested, wording(entry)[1], query_id, rest)} if nested else {}
+            below = {"sub_nuggets": _still_asked(nested, entry_wording(entry)[1], query_id, rest)} if nested else {}
             left[key] = entry | below
     return left if isinstance(given, dict) else list(left.values())
 
 
-def _joined(given: Any, made: Any) -> Any:
+def _join_entries(given: Any, made: Any) -> Any:
     """Return the entries of both, as a list or map like the first."""
     if not made or not given:
         return made or given
@@ -285,5 +285,5 @@ def _joined(given: Any, made: Any) -> Any:
     return given | {key if key not in given else f"{key} [{len(given)}]": entry for key, entry in made.items()}
 
 
-def _ignore(code: str, reason: str) -> None:
+def _ignore_note(code: str, reason: str) -> None:
     """Drop a note: the import of the bank gave it already."""

@@ -32,7 +32,7 @@ from ._source import (
     parse_json,
     parse_object,
     parse_pairs,
-    refusing,
+    report_refusals,
     value_of,
 )
 from .passage_files import passage_of
@@ -67,14 +67,18 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
     Returns:
         Responses in file order.
     """
-    found: dict[tuple[str, str], Response] = {}
+    responses: dict[tuple[str, str], Response] = {}
     for source in sources:
         any_read = False
-        for response in _read(source, report):
+        for response in _stream_responses(source, report):
             any_read = True
             key = (response.run, response.query_id)
-            if key in found:
-                where = found[key].file if found[key].line is None else f"{found[key].file}:{found[key].line}"
+            if key in responses:
+                where = (
+                    responses[key].file
+                    if responses[key].line is None
+                    else f"{responses[key].file}:{responses[key].line}"
+                )
                 reason = f"run {response.run} already has a response to query {response.query_id} ({where})"
                 report.refuse(source.name, response.line, "duplicate-response", reason)
             elif not response.text:
@@ -85,9 +89,9 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
                     "the response is empty, so its query counts as skipped",
                 )
             else:
-                found[key] = response
+                responses[key] = response
         report.require(any_read, source.name, "responses")
-    return list(found.values())
+    return list(responses.values())
 
 
 def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
@@ -105,26 +109,28 @@ def beyond_limits(response: Response, topic: dict[str, Any]) -> list[str]:
         (len(response.text), topic.get("limit"), "characters"),
         (most_cited, CITATIONS_LIMIT, "citations in a sentence"),
     )
-    found = [f"more than {most:,} {what}" for number, most, what in numbers if isinstance(most, int) and number > most]
+    excesses = [
+        f"more than {most:,} {what}" for number, most, what in numbers if isinstance(most, int) and number > most
+    ]
     named = topic.get("collection_ids") or response.report["metadata"].get("collection_ids") or []
-    cited = {one for sentence in response.sentences for one in sentence.citations}
-    return found + [
+    cited = {name for sentence in response.sentences for name in sentence.citations}
+    return excesses + [
         f"citations of documents that are not of the collection {collection}"
         for collection, pattern in COLLECTIONS.items()
-        if any(str(one).startswith(collection) for one in named) and not all(map(pattern.fullmatch, cited))
+        if any(str(name).startswith(collection) for name in named) and not all(map(pattern.fullmatch, cited))
     ]
 
 
-def _read(source: Source, report: Report) -> Iterator[Response]:
+def _stream_responses(source: Source, report: Report) -> Iterator[Response]:
     lines = open_lines(source, report, Limits(WHOLE))
     start, first = next((each for each in lines if each[1].strip()), (0, ""))
     if first.lstrip().startswith("{") and not _is_row(first):
-        yield from _map(source, report, start, [first, *(rest for _, rest in lines)])
+        yield from _stream_map(source, report, start, [first, *(rest for _, rest in lines)])
         return
     for number, line in chain([(start, first)], lines):
         if line.strip():
-            with refusing(report, source.name, number):
-                yield _response(parse_object(line), source, number, report)
+            with report_refusals(report, source.name, number):
+                yield _make_response(parse_object(line), source, number, report)
 
 
 def _is_row(line: str) -> bool:
@@ -137,7 +143,7 @@ def _is_row(line: str) -> bool:
     return isinstance(value, dict) and (not value or bool(known & set(value)))
 
 
-def _response(row: dict[str, Any], source: Source, line: int, report: Report) -> Response:
+def _make_response(row: dict[str, Any], source: Source, line: int, report: Report) -> Response:
     metadata = row.get("metadata")
     fields = {**metadata, **row} if isinstance(metadata, dict) else row
     query_id = good_id(value_of(fields, QUERY_KEYS, "query id"), "query")
@@ -149,7 +155,13 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
     listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)
     if listed is None:
         return Response(
-            run, query_id, _text(value_of(fields, TEXT_KEYS, "response's text")), query_text, (), source.name, line
+            run,
+            query_id,
+            _response_text(value_of(fields, TEXT_KEYS, "response's text")),
+            query_text,
+            (),
+            source.name,
+            line,
         )
     references = fields.get("references") or []
     if not isinstance(references, list):
@@ -160,7 +172,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
         words = item.get("text")
         if not isinstance(words, str):
             raise Refused("empty-value", f"sentence {number} has no text")
-        citations, dangling = _citations(item.get("citations") or [], references, number)
+        citations, dangling = _cited_ids(item.get("citations") or [], references, number)
         if dangling:
             report.remark(
                 source.name,
@@ -175,19 +187,22 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
             text = f"{text} {words}" if text else words
             sentences.append(Sentence(begin, len(text), citations))
     report_row = row if isinstance(metadata, dict) else None
-    documents = _documents(row.get("documents") or {})
+    documents = _read_documents(row.get("documents") or {})
     return Response(run, query_id, text, query_text, tuple(sentences), source.name, line, documents, report_row)
 
 
-def _documents(given: object) -> tuple[Passage, ...]:
+def _read_documents(given: object) -> tuple[Passage, ...]:
     """Return the passages of a map from id to document; those without a text are left out."""
-    if not isinstance(given, dict) or not all(isinstance(one, dict) for one in given.values()):
+    if not isinstance(given, dict) or not all(isinstance(document, dict) for document in given.values()):
         raise Refused("not-an-object", "the documents are not a map from id to an object with a text")
-    rows = [{"passage_id": key, "text": one.get("text") or "", "title": one.get("title")} for key, one in given.items()]
+    rows = [
+        {"passage_id": key, "text": document.get("text") or "", "title": document.get("title")}
+        for key, document in given.items()
+    ]
     return tuple(passage_of(row) for row in rows if row["text"] or row["title"])
 
 
-def _text(value: object) -> str:
+def _response_text(value: object) -> str:
     if value is None:
         raise Refused("value-missing", "the response's text is missing")
     if not isinstance(value, str):
@@ -195,22 +210,24 @@ def _text(value: object) -> str:
     return clean_text(value).strip()
 
 
-def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
+def _cited_ids(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
     """Return the ids that a sentence cites, each once, and the number of citations without a reference."""
     if not isinstance(cited, list | dict):
         raise Refused("not-a-list", f"the citations of sentence {sentence} are not a list")
-    known = [one for one in cited if type(one) is not int or 0 <= one < len(references)]
-    ids = (good_id(references[one] if type(one) is int else one, "cited document's") for one in known)
+    known = [citation for citation in cited if type(citation) is not int or 0 <= citation < len(references)]
+    ids = (
+        good_id(references[citation] if type(citation) is int else citation, "cited document's") for citation in known
+    )
     return tuple(dict.fromkeys(ids)), len(cited) - len(known)
 
 
-def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
+def _stream_map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
     """Yield the responses of a JSON map. Repeated keys are kept so that they can be refused."""
     for query, value in parse_pairs(source, report, start, lines):
         by_run = value if isinstance(value, tuple) else ((source.stem, value),)
         for run, words in by_run:
-            with refusing(report, source.name, None, f"query {query[:40]}, run {run[:40]}: "):
-                yield Response(good_id(run, "run"), good_id(query, "query"), _text(words), file=source.name)
+            with report_refusals(report, source.name, None, f"query {query[:40]}, run {run[:40]}: "):
+                yield Response(good_id(run, "run"), good_id(query, "query"), _response_text(words), file=source.name)
 
 
 _TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")
@@ -270,22 +287,22 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
     Returns:
         The answers in file order.
     """
-    found: dict[tuple[str, str, int | None, int], WrittenAnswer] = {}
+    answers: dict[tuple[str, str, int | None, int], WrittenAnswer] = {}
     for number, row in open_objects(source, report, Limits(WHOLE)):
-        with refusing(report, source.name, number):
-            one = _answer(row)
+        with report_refusals(report, source.name, number):
+            answer = _read_answer(row)
             note_unread(row, (ANSWER_QUERY_KEYS, ("run",), ("answer",)), source.name, number, report)
-            place = (one.query_id, one.run, one.k, one.draw)
-            if found.setdefault(place, one) is not one:
+            place = (answer.query_id, answer.run, answer.k, answer.draw)
+            if answers.setdefault(place, answer) is not answer:
                 raise Refused(
                     "duplicate-answer",
-                    f"query {one.query_id} already has an answer from {one.run} with this k and draw",
+                    f"query {answer.query_id} already has an answer from {answer.run} with this k and draw",
                 )
-    report.require(found, source.name, "answers")
-    return list(found.values())
+    report.require(answers, source.name, "answers")
+    return list(answers.values())
 
 
-def _answer(row: dict[str, Any]) -> WrittenAnswer:
+def _read_answer(row: dict[str, Any]) -> WrittenAnswer:
     run = good_id(row.get("run"), "run")
     k = row.get("k")
     if run == GOLD:
@@ -341,24 +358,24 @@ def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
     Returns:
         The verdicts in file order, each once.
     """
-    found: dict[tuple[str, str], AnswerVerdict] = {}
+    verdicts: dict[tuple[str, str], AnswerVerdict] = {}
     for number, row in open_objects(source, report, Limits(WHOLE)):
-        with refusing(report, source.name, number):
-            one = AnswerVerdict(
+        with report_refusals(report, source.name, number):
+            verdict = AnswerVerdict(
                 good_id(value_of(row, ANSWER_QUERY_KEYS, "query id"), "query"),
                 good_text(value_of(row, ("answer",), "answer"), "answer"),
-                _acceptable(row.get("acceptable")),
+                _is_acceptable(row.get("acceptable")),
             )
             note_unread(row, (ANSWER_QUERY_KEYS, ("answer",), ("acceptable",)), source.name, number, report)
-            if found.setdefault((one.query_id, one.answer), one) != one:
+            if verdicts.setdefault((verdict.query_id, verdict.answer), verdict) != verdict:
                 raise Refused(
-                    "contradicting-lines", f"the same answer to query {one.query_id} has another result above"
+                    "contradicting-lines", f"the same answer to query {verdict.query_id} has another result above"
                 )
-    report.require(found, source.name, "results")
-    return list(found.values())
+    report.require(verdicts, source.name, "results")
+    return list(verdicts.values())
 
 
-def _acceptable(value: object) -> bool:
+def _is_acceptable(value: object) -> bool:
     if isinstance(value, str) and value.strip().lower() in YES_NO:
         return YES_NO[value.strip().lower()]
     if value in (0, 1) and isinstance(value, int):

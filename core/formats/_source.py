@@ -24,8 +24,8 @@ from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
 from ..errors import UNENDED, InputError, Report
-from ..limits import exceeded, limit
-from ..text import LONGEST_ID, fault_of_id, quoted
+from ..limits import describe_exceeded, read_limit
+from ..text import LONGEST_ID, fault_of_id, quote_name
 
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """Things whose id is one column of qrels and runs. A run's name is one column too, but its blanks become `_`."""
@@ -107,7 +107,7 @@ class Refused(_Reason, ValueError):
 
 
 @contextmanager
-def refusing(report: Report, file: str, line: int | None, place: str = "") -> Iterator[None]:
+def report_refusals(report: Report, file: str, line: int | None, place: str = "") -> Iterator[None]:
     """Report a `Refused` that the block raises; the block ends there.
 
     Args:
@@ -153,17 +153,17 @@ class Limits:
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self.names = _FIELDS | dict(names or {})
-        vars(self).update((attribute, limit(name)) for attribute, name in self.names.items())
+        vars(self).update((attribute, read_limit(name)) for attribute, name in self.names.items())
 
     def exceeded(self, what: str, attribute: str) -> str:
-        """Return a sentence that a limit is exceeded; see `limits.exceeded`."""
-        return exceeded(what, self.names[attribute], getattr(self, attribute))
+        """Return a sentence that a limit is exceeded; see `limits.describe_exceeded`."""
+        return describe_exceeded(what, self.names[attribute], getattr(self, attribute))
 
     def check(self, number: int, what: str, attribute: str) -> None:
         """Stop reading a file if a number exceeds a limit.
 
         Raises:
-            _Broken: the number exceeds it; `what` is as in `limits.exceeded`.
+            _Broken: the number exceeds it; `what` is as in `limits.describe_exceeded`.
         """
         if number > getattr(self, attribute):
             raise _Broken("limit-exceeded", self.exceeded(what, attribute))
@@ -196,12 +196,12 @@ def open_byte_lines(
     limits = limits or Limits()
     number = 1
     parts: list[bytes] = []
-    held = blank = 0
+    length = blank = 0
     before = report.count
 
-    def finished() -> bytes | None:
+    def finish_line() -> bytes | None:
         nonlocal blank
-        if held > limits.line:
+        if length > limits.line:
             report.refuse(source.name, number, "limit-exceeded", limits.exceeded("the line is longer than", "line"))
             return None
         line = parts[0] if len(parts) == 1 else b"".join(parts)
@@ -216,23 +216,23 @@ def open_byte_lines(
         return line if keep_return or not line.endswith(b"\r") else line[:-1]
 
     try:
-        for chunk in _in_utf8(_expanded(source, limits)):
+        for chunk in _convert_to_utf8(_expand_content(source, limits)):
             first, *rest = chunk.split(b"\n")
             parts.append(first)
-            held += len(first)
+            length += len(first)
             for piece in rest:
-                line = finished()
+                line = finish_line()
                 if line is not None:
                     yield number, line
                     line = None
                 number += 1
-                parts, held = [piece], len(piece)
-            if held > limits.line:
+                parts, length = [piece], len(piece)
+            if length > limits.line:
                 parts = []
             limits.check(number, "the file has more than", "lines")
             limits.check(report.count - before, "reading stops here, after more than", "refused")
-        if held:
-            line = finished()
+        if length:
+            line = finish_line()
             if line is not None:
                 if not line.isspace():
                     report.remark(source.name, number, "no-line-end", UNENDED)
@@ -339,13 +339,13 @@ def check_nul(raw: bytes) -> None:
 
 
 def check_limit(number: int, what: str, name: str) -> None:
-    """Refuse a line that exceeds a limit; see `limits.exceeded`.
+    """Refuse a line that exceeds a limit; see `limits.describe_exceeded`.
 
     Raises:
         Refused: the number exceeds the limit of this name.
     """
-    if number > (most := limit(name)):
-        raise Refused("limit-exceeded", exceeded(what, name, most))
+    if number > (most := read_limit(name)):
+        raise Refused("limit-exceeded", describe_exceeded(what, name, most))
 
 
 def check_shape(raw: bytes, any_depth: bool = False) -> None:
@@ -354,7 +354,7 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
     Raises:
         Refused: it exceeds the limit of values or, unless `any_depth`, of levels.
     """
-    most, deepest = limit("VALUES"), limit("DEPTH")
+    most, deepest = read_limit("VALUES"), read_limit("DEPTH")
     if any_depth and len(raw) <= most:
         # Every value takes at least one character, so this line cannot exceed the limit.
         return
@@ -363,7 +363,7 @@ def check_shape(raw: bytes, any_depth: bool = False) -> None:
     values = levels + raw.count(b",") + 1
     if values <= most and (any_depth or levels <= deepest):
         return
-    values, levels = _shape(raw)
+    values, levels = _json_shape(raw)
     check_limit(values, "the JSON has more than", "VALUES")
     if not any_depth:
         check_limit(levels, "the JSON is nested deeper than", "DEPTH")
@@ -375,7 +375,7 @@ _SIGNS = b'"[]{},'
 _REST = bytes(set(range(256)) - set(_SIGNS))
 
 
-def _shape(text: bytes) -> tuple[int, int]:
+def _json_shape(text: bytes) -> tuple[int, int]:
     """Return the number of values and the greatest depth of a JSON text.
 
     Args:
@@ -448,7 +448,7 @@ def open_objects(source: Source, report: Report, limits: Limits | None = None) -
     """Stream the objects of JSONL with their line numbers, without blank lines. `report` receives invalid lines."""
     for number, line in open_byte_lines(source, report, limits):
         if line and not line.isspace():
-            with refusing(report, source.name, number):
+            with report_refusals(report, source.name, number):
                 yield number, parse_object(line)
 
 
@@ -483,11 +483,11 @@ def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]
     return []
 
 
-def peek(source: Source, size: int) -> str | None:
+def peek_text(source: Source, size: int) -> str | None:
     """Return the first characters of a file, decompressed, for detecting its kind; None if it is unreadable."""
     try:
         read = b""
-        for chunk in _in_utf8(_expanded(source, Limits())):
+        for chunk in _convert_to_utf8(_expand_content(source, Limits())):
             read += chunk
             if len(read) >= size:
                 break
@@ -519,7 +519,7 @@ def good_id(value: object, what: str) -> str:
     if not value or value.isspace():
         raise Refused("empty-id", f"the {what} id is empty")
     if fault := fault_of_id(value, what in ONE_COLUMN):
-        raise Refused("invalid-id", f"the {what} id {quoted(value)} {fault}")
+        raise Refused("invalid-id", f"the {what} id {quote_name(value)} {fault}")
     return value
 
 
@@ -618,23 +618,29 @@ def _table_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows below a header without empty cells; quoted cells may contain line ends."""
 
-    def texts() -> Iterator[str]:
+    def yield_texts() -> Iterator[str]:
         nonlocal at
         for number, line in lines:
             at = number
             check_cells(line, separator)
             yield line + "\n"
 
-    csv.field_size_limit(limit("CELL"))
+    csv.field_size_limit(read_limit("CELL"))
     plain = separator == "\t" and not exact
-    rows = csv.reader(texts(), delimiter=separator, strict=True, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL)
+    rows = csv.reader(
+        yield_texts(), delimiter=separator, strict=True, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
+    )
     while True:
         number = at + 1
         try:
             cells = next(rows, None)
         except csv.Error as error:
             long = "field larger than field limit" in str(error)
-            reason = exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"invalid CSV: {error}"
+            reason = (
+                describe_exceeded("a cell is longer than", "CELL", read_limit("CELL"))
+                if long
+                else f"invalid CSV: {error}"
+            )
             report.refuse(file, number, "invalid-csv", reason)
             return
         except Refused as refused:
@@ -694,7 +700,7 @@ def open_cells(lines: Iterable[tuple[int, str]], file: str, report: Report) -> I
     separator: str | None = None
     for number, line in lines:
         if line and not line.isspace():
-            with refusing(report, file, number):
+            with report_refusals(report, file, number):
                 separator = header_of(line)[0] if separator is None else separator
                 yield number, line, cells_of(line, separator)
 
@@ -708,7 +714,7 @@ def is_number(cell: str) -> bool:
     return True
 
 
-def said_cell(cell: str) -> str:
+def describe_cell(cell: str) -> str:
     """Return a cell that should be a number, for a message, with a hint on decimal commas."""
     comma = "," in cell and is_number(cell.replace(",", ".", 1))
     return f"{cell[:40]!r}, a number with a decimal comma; use a point" if comma else f"{cell[:40]!r}, not a number"
@@ -724,14 +730,16 @@ def read_small(path: Path) -> bytes:
     Raises:
         InputError: it is not a regular file, is too large, or cannot be read.
     """
-    most = limit("SMALL_FILE")
+    most = read_limit("SMALL_FILE")
     try:
         with open(path, "rb", opener=_open_regular) as file:
             content = file.read(most + 1)
     except OSError as error:
         raise InputError("cannot-read-file", f"{path}: the file cannot be read ({error.strerror or error}).") from error
     if len(content) > most:
-        raise InputError("file-too-large", f"{path}: {exceeded('the file is longer than', 'SMALL_FILE', most)}.")
+        raise InputError(
+            "file-too-large", f"{path}: {describe_exceeded('the file is longer than', 'SMALL_FILE', most)}."
+        )
     return content
 
 
@@ -765,7 +773,7 @@ def _open_regular(path: str, flags: int) -> int:
     return handle
 
 
-def _open(source: Source) -> io.BufferedReader:
+def _open_source(source: Source) -> io.BufferedReader:
     if source.data is not None:
         return io.BufferedReader(io.BytesIO(source.data))
     if source.path is None:
@@ -773,11 +781,11 @@ def _open(source: Source) -> io.BufferedReader:
     return open(source.path, "rb", opener=_open_regular)
 
 
-def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
-    with _open(source) as raw:
+def _expand_content(source: Source, limits: Limits) -> Iterator[bytes]:
+    with _open_source(source) as raw:
         head = raw.peek(8)[:8]
         if head.startswith(GZIP_MAGIC):
-            yield from _gunzip(raw, limits, plain=len(head) > 3 and not head[3] & ~USUAL_FLAGS)
+            yield from _expand_gzip(raw, limits, plain=len(head) > 3 and not head[3] & ~USUAL_FLAGS)
             return
         if source.name.lower().endswith(".gz"):
             raise _Broken("not-gzip", "the name ends in .gz, but the file is not a gzip file")
@@ -791,7 +799,7 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
             yield chunk
 
 
-def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
+def _expand_gzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
     """Expand gzip data.
 
     Args:
@@ -818,7 +826,7 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
                 expanded += len(data)
                 limits.check(expanded, "the gzip data expands to more than", "expanded")
                 if expanded > RATIO_AFTER and expanded > limits.ratio * packed:
-                    reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
+                    reason = describe_exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
                     raise _Broken("limit-exceeded", reason.replace("times", "times its size", 1))
                 yield data
                 chunk = member.unused_data if member.eof else member.unconsumed_tail
@@ -830,7 +838,7 @@ def _gunzip(raw: IO[bytes], limits: Limits, plain: bool) -> Iterator[bytes]:
         raise _Broken("cut-off-gzip", "the gzip data ends too early; the file may be cut off")
 
 
-def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _convert_to_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
     first = next(chunks, b"")
     if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         yield first.removeprefix(codecs.BOM_UTF8)
@@ -871,7 +879,7 @@ class Beginning:
     @classmethod
     def of(cls, source: Source) -> Beginning | None:
         """Return the beginning of a file; None if all its lines are blank."""
-        text = peek(source, PEEKED) or ""
+        text = peek_text(source, PEEKED) or ""
         lines = text.splitlines()
         if len(lines) > 1 and len(text.encode()) >= PEEKED:
             lines.pop()

@@ -23,7 +23,7 @@ from ._source import (
     good_text,
     open_lines,
     parse_json,
-    refusing,
+    report_refusals,
     value_of,
 )
 
@@ -102,10 +102,10 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
         if not report.count:
             report.refuse(source.name, None, refused.code, str(refused))
         return []
-    found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
+    items: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
     for at, content in enumerate(data, 1):
-        with refusing(report, source.name, None, f"item {at}: "):
-            item = _item(as_object(content, "not an object"), source.name, report)
+        with report_refusals(report, source.name, None, f"item {at}: "):
+            item = _read_item(as_object(content, "not an object"), source.name, report)
             if item is None:
                 report.remark(
                     source.name,
@@ -113,15 +113,15 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
                     "no-usable-items",
                     "an item is left out: its right answer is not among its choices",
                 )
-            elif found.setdefault((item.question, item.choices), item) is not item:
+            elif items.setdefault((item.question, item.choices), item) is not item:
                 report.remark(source.name, None, "duplicate-item", "duplicate item; the first one counts")
     if not data:
         report.refuse(source.name, None, "no-items", "the exam has no items")
-    elif not found and not report.count:
+    elif not items and not report.count:
         report.refuse(
             source.name, None, "no-usable-items", "no item of the exam has its right answer among its choices"
         )
-    return list(found.values())
+    return list(items.values())
 
 
 def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
@@ -142,33 +142,33 @@ def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
     out.write("\n")
 
 
-def _item(content: dict[str, Any], file: str, report: Report) -> ExamItem | None:
+def _read_item(content: dict[str, Any], file: str, report: Report) -> ExamItem | None:
     for name in content.keys() - KNOWN:
         report.remark(file, None, "unknown-field", f"unknown key {name!s:.40}; ignored")
-    question = _text(value_of(content, ("question",), "question"), "question").strip()
+    question = _item_text(value_of(content, ("question",), "question"), "question").strip()
     given = value_of(content, ("choices",), "list of choices")
     if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
         raise Refused("invalid-choices", "the choices are not a list of 2 to 26 texts")
-    written = [" ".join(_text(choice, "choice").split()) for choice in given]
+    written = [" ".join(_item_text(choice, "choice").split()) for choice in given]
     choices = without_marks(written)
     if not all(choices):
         raise Refused("invalid-choices", "a choice is empty")
-    answer = " ".join(_text(value_of(content, ("correct_answer",), "correct answer"), "correct answer").split())
-    key = _key(answer, written, choices)
+    answer = " ".join(_item_text(value_of(content, ("correct_answer",), "correct answer"), "correct answer").split())
+    key = _find_choice(answer, written, choices)
     documentation = content.get("documentation")
     topic = content.get("topic")
     item = ExamItem(
         question,
         choices,
         key or "",
-        None if documentation is None else _text(documentation, "documentation"),
-        None if topic is None else _text(topic, "topic").strip(),
-        _retrieved(content.get("retrieved_context"), file, report),
+        None if documentation is None else _item_text(documentation, "documentation"),
+        None if topic is None else _item_text(topic, "topic").strip(),
+        _read_retrieved(content.get("retrieved_context"), file, report),
     )
     return item if key is not None else None
 
 
-def _text(value: object, what: str) -> str:
+def _item_text(value: object, what: str) -> str:
     """Return a clean text.
 
     Raises:
@@ -177,7 +177,7 @@ def _text(value: object, what: str) -> str:
     return good_text(clean_text(value) if isinstance(value, str) else value, what)
 
 
-def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
+def _find_choice(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
     """Return the choice that an answer names by its text, with or without its letter, or by the letter alone."""
     for given in (written, choices):
         if answer in given:
@@ -187,8 +187,8 @@ def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | N
     return choices[at] if at < len(choices) else None
 
 
-def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
-    found = {}
+def _read_retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str, ...]]:
+    contexts = {}
     for name, texts in as_object({} if value is None else value, "retrieved_context is not an object").items():
         if not isinstance(texts, list):
             raise Refused("not-a-list", f"retrieved_context of {name[:40]} is not a list of texts")
@@ -201,9 +201,9 @@ def _retrieved(value: object, file: str, report: Report) -> dict[str, tuple[str,
             )
             continue
         # A text that a retriever found twice counts at its best rank.
-        clean = dict.fromkeys(_text(text, "retrieved text") for text in texts)
-        found[good_id(name, "retriever")] = tuple(clean)
-    return found
+        clean = dict.fromkeys(_item_text(text, "retrieved text") for text in texts)
+        contexts[good_id(name, "retriever")] = tuple(clean)
+    return contexts
 
 
 KIND = FileKind(

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 
 from ..errors import Report
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..types import (
     GradeBlocks,
     GradeColumns,
@@ -40,11 +40,11 @@ from ._graded_form import (
     ExamGrades,
     ParagraphData,
     PassageOfLine,
-    described,
+    describe_grader,
     paragraph_data,
+    parse_raw,
     parse_usual,
     passage_of,
-    plain,
     read_detail,
     read_details,
     write_detail,
@@ -166,7 +166,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         if not line or line.isspace():
             continue
         try:
-            query = _query(line, known, partial(report.remark, source.name, number))
+            query = _read_query(line, known, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, refused.code, str(refused))
             continue
@@ -190,7 +190,7 @@ class _Known:
     usual: bool = True
 
 
-def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
+def _read_query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
     # The depth of JSON is checked only in parts that are stored verbatim. Checking every line would slow down the
     # import.
     check_shape(line, any_depth=True)
@@ -198,24 +198,24 @@ def _query(line: bytes, known: _Known, remark: Callable[[str, str], None]) -> Gr
         remarks: list[tuple[str, str]] = []
         # Otherwise the line is parsed in another form, so that the message describes it as it is in the file.
         with suppress(Refused):
-            query = _record(parse_usual(line), known, lambda *remark: remarks.append(remark))
+            query = _read_record(parse_usual(line), known, lambda *remark: remarks.append(remark))
             for code, reason in remarks:
                 remark(code, reason)
             return query
-    query = _record(parse_json(line, any_depth=True), known, remark)
+    query = _read_record(parse_json(line, any_depth=True), known, remark)
     # The line is valid in another form. Later lines may have that form too, and trying the usual form first would parse
     # each of them twice.
     known.usual = False
     return query
 
 
-def _record(record: Any, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
+def _read_record(record: Any, known: _Known, remark: Callable[[str, str], None]) -> GradedQuery:
     if not (isinstance(record, (list, tuple)) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("not-a-graded-line", "the line is not of the form [query id, [passage, ...]]")
     query_id = good_id(record[0], "query")
     state = Line(query_id, known.graders, remark, itself=[query_id])
     for passage in record[1]:
-        _passage(passage, state)
+        _read_passage(passage, state)
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -229,7 +229,7 @@ def _record(record: Any, known: _Known, remark: Callable[[str, str], None]) -> G
     )
 
 
-def _passage(given: Any, state: Line) -> None:
+def _read_passage(given: Any, state: Line) -> None:
     try:
         passage = passage_of(given)
         passage_id = good_id(passage.paragraph_id, "passage")
@@ -248,14 +248,14 @@ def _passage(given: Any, state: Line) -> None:
         _paragraph_data(paragraph_data(passage.paragraph_data or {}), passage_id, state)
         for entry in passage.exam_grades or ():
             take_exam_grades(entry, passage_id, state)
-        for entry in plain(passage.grades) or ():
+        for entry in parse_raw(passage.grades) or ():
             take_direct_grade(entry, passage_id, state)
     except FAULTS as fault:
         raise refused_of(passage_id, fault) from fault
 
 
 def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
-    for entry in plain(data.judgments) or ():
+    for entry in parse_raw(data.judgments) or ():
         value = entry["relevance"]
         if type(value) is not int or abs(value) > LARGEST:
             raise Refused("invalid-relevance", f"the relevance {value!r} is not an integer up to {LARGEST}")
@@ -267,7 +267,7 @@ def _paragraph_data(data: ParagraphData, passage_id: str, state: Line) -> None:
             state.judgments[place] = Judgment(*place, value)
     if data.rankings:
         state.ranked.append((passage_id, data.rankings))
-    if (ours := plain(data.ours)) is not None:
+    if (ours := parse_raw(data.ours)) is not None:
         if "query" in ours:
             state.query = query_of({**ours["query"], "query_id": state.query_id})
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
@@ -277,7 +277,7 @@ RATING_TYPES = {int, type(None)}
 ANSWER_TYPES = {str, type(None)}
 
 
-def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Grader:
+def _find_grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Grader:
     model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
     prompt_type = entry.get("prompt_type")
     kept = orjson.dumps([options, info])
@@ -287,15 +287,15 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: Line) -> Gr
         check_shape(kept)
         check_limit(len(state.graders) + 1, "the file names more graders than", "SYSTEMS")
         if info and OURS in info:
-            spec = _restored(info[OURS])
+            spec = _restore_grader(info[OURS])
         else:
-            spec = described(model, options, info, prompt_type, rated, direct)
+            spec = describe_grader(model, options, info, prompt_type, rated, direct)
         known = Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
         state.graders[key] = known
     return known
 
 
-def _restored(row: dict[str, Any]) -> GraderSpec:
+def _restore_grader(row: dict[str, Any]) -> GraderSpec:
     spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
     if not spec.in_form:
         raise Refused("invalid-grader", f"the grader in {OURS} is invalid")
@@ -317,16 +317,16 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     self_ratings = entry.get("self_ratings")
     stated = info.get("is_self_rated")
     rated = self_ratings is not None if stated is None else stated
-    grader = _grader(entry, bool(rated), False, state)
+    grader = _find_grader(entry, bool(rated), False, state)
     answered = dict(entry.get("answers") or ())
     ours = entry.get(OURS) or {}
     asked = ours.get("asked")
     if rated:
         if self_ratings is None:
             raise Refused("self-ratings-missing", "an entry is self-rated but has no self_ratings")
-        ids, ratings = graded_form.rated(self_ratings, entry)
+        ids, ratings = graded_form.read_ratings(self_ratings, entry)
     else:
-        ids, ratings = graded_form.answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
+        ids, ratings = graded_form.read_answered(entry["correctAnswered"], entry["wrongAnswered"], answered)
     if asked is not None:
         known = dict(zip(ids, ratings, strict=True))
         ids, ratings = asked, [known.get(question_id) for question_id in asked]
@@ -336,7 +336,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     answers = [answered.get(question_id) for question_id in ids] if answered else None
     if answers and not ANSWER_TYPES.issuperset(map(type, answers)):
         raise Refused("not-a-text", "an answer is not a text")
-    ids = _as_asked_before(ids, entry.get("prompt_type"), state)
+    ids = _reuse_asked_ids(ids, entry.get("prompt_type"), state)
     grades = state.exam.setdefault(grader.fingerprint, GradeBlocks(grader.spec))
     if ours:
         details = read_details(ours, len(ids))
@@ -344,7 +344,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
     grades.add(passage_id, ids, ratings, answers)
 
 
-def _as_asked_before(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
+def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
     """Return a passage's question ids, as the previous passage's list object if they are the same."""
     if ids == state.asked:
         # Most passages have the same questions, and a list is found faster by identity than by equality.
@@ -385,7 +385,7 @@ def take_direct_grade(entry: dict[str, Any], passage_id: str, state: Line) -> No
     rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None
     ours = entry.get(OURS) or {}
     failed = bool(ours.get("failed"))
-    grader = _grader(entry, rated or failed, True, state)
+    grader = _find_grader(entry, rated or failed, True, state)
     if not rated and not failed and entry.get("correctAnswered") is not None:
         rating = int(bool(entry["correctAnswered"]))
     _check_ratings(state.itself, [rating], grader)
@@ -415,10 +415,10 @@ def rankings_of(state: Line) -> Mapping[str, Sequence[Ranked]]:
     for passage_id, entries in state.ranked:
         try:
             for entry in entries:
-                _ranking(entry, (state.query_id, passage_id), state)
+                _read_ranking(entry, (state.query_id, passage_id), state)
         except FAULTS as fault:
             raise refused_of(passage_id, fault) from fault
-    return {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()}
+    return {run: _order_ranking(ranking.values()) for run, ranking in state.rankings.items()}
 
 
 def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
@@ -456,7 +456,7 @@ def _ranked_columns(query_id: str, given: Given) -> RankedColumns | None:
     return RankedColumns(query_id, list(runs), passages, run, passage, rank.astype(np.int32), score)
 
 
-def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
+def _read_ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
     """Record one run's entry for a passage; `own` holds the ids of the line's query and of the passage."""
     if isinstance(entry, Entry):
         raise Refused("not-the-usual-form", "a ranking is not in the usual form, unlike its line")
@@ -477,7 +477,7 @@ def _ranking(entry: Any, own: tuple[str, str], state: Line) -> None:
         ranking[place] = Ranked(*place, rank, score)
 
 
-def _in_order(ranking: Collection[Ranked]) -> list[Ranked]:
+def _order_ranking(ranking: Collection[Ranked]) -> list[Ranked]:
     """Return a ranking grouped by topic, in the order of first mention, then by rank."""
     places = {topic: place for place, topic in enumerate(dict.fromkeys(one.query_id for one in ranking))}
     return sorted(ranking, key=lambda one: (places[one.query_id], one.rank))
@@ -518,7 +518,7 @@ def _line_of(graded: GradedQuery) -> list[Any]:
     query_id = graded.query.query_id
     passages: dict[str, dict[str, Any]] = {}
 
-    def of(passage_id: str, text: str = "") -> dict[str, Any]:
+    def find_passage(passage_id: str, text: str = "") -> dict[str, Any]:
         if passage_id not in passages:
             passages[passage_id] = {
                 "paragraph_id": passage_id,
@@ -529,9 +529,9 @@ def _line_of(graded: GradedQuery) -> list[Any]:
         return passages[passage_id]
 
     for passage in graded.passages:
-        of(passage.passage_id, passage.text)
+        find_passage(passage.passage_id, passage.text)
     for judgment in graded.judgments:
-        of(judgment.passage_id)["paragraph_data"]["judgments"].append(
+        find_passage(judgment.passage_id)["paragraph_data"]["judgments"].append(
             {
                 "paragraphId": judgment.passage_id,
                 "query": judgment.query_id,
@@ -541,7 +541,7 @@ def _line_of(graded: GradedQuery) -> list[Any]:
         )
     for name, ranking in graded.rankings.items():
         for entry in ranking:
-            of(entry.passage_id)["paragraph_data"]["rankings"].append(
+            find_passage(entry.passage_id)["paragraph_data"]["rankings"].append(
                 {
                     "method": name,
                     "paragraphId": entry.passage_id,
@@ -554,19 +554,19 @@ def _line_of(graded: GradedQuery) -> list[Any]:
     asked: dict[str, list[tuple[list[str], Kind]]] = {}
     for given in graded.grades:
         columns = given.columns() if isinstance(given, GradeBlocks) else given
-        written = _written(columns, nuggets)
+        written = _make_written(columns, nuggets)
         direct = columns.grader.method == "direct"
-        by_passage = grouped((passage_id, row) for row, passage_id in enumerate(columns.passage_ids))
+        by_passage = group_pairs((passage_id, row) for row, passage_id in enumerate(columns.passage_ids))
         for passage_id, rows in by_passage.items():
             if direct:
-                of(passage_id).setdefault("grades", []).extend(_direct_entry(written, row) for row in rows)
+                find_passage(passage_id).setdefault("grades", []).extend(_direct_entry(written, row) for row in rows)
                 continue
             made = _exam_entries(written, rows)
-            of(passage_id).setdefault("exam_grades", []).extend(entry for entry, _, _ in made)
+            find_passage(passage_id).setdefault("exam_grades", []).extend(entry for entry, _, _ in made)
             asked.setdefault(passage_id, []).extend((ids, kind) for _, ids, kind in made)
     implied: dict[str, Question] = {}
-    for ids, kind in (one for passage_id in passages for one in asked.get(passage_id, ())):
-        implied |= {one: Question(one, query_id, None, kind) for one in ids if one not in implied}
+    for ids, kind in (part for passage_id in passages for part in asked.get(passage_id, ())):
+        implied |= {part: Question(part, query_id, None, kind) for part in ids if part not in implied}
     ours: dict[str, Any] = {}
     if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
         ours["query"] = query_row(graded.query)
@@ -577,7 +577,7 @@ def _line_of(graded: GradedQuery) -> list[Any]:
     return [query_id, list(passages.values())]
 
 
-def _written(columns: GradeColumns, nuggets: set[str]) -> _Written:
+def _make_written(columns: GradeColumns, nuggets: set[str]) -> _Written:
     spec = columns.grader
     rated, direct = spec.max_rating > 1, spec.method == "direct"
     options, info = spec.parameters.get("llm_options"), spec.parameters.get("prompt_info")
@@ -586,7 +586,7 @@ def _written(columns: GradeColumns, nuggets: set[str]) -> _Written:
     foreign = (
         (info is None or isinstance(info, dict))
         and (info or {}).get("is_self_rated") in (None, rated)
-        and described(spec.model, options, info, kind, rated, direct) == spec
+        and describe_grader(spec.model, options, info, kind, rated, direct) == spec
     )
     if not foreign:
         made = {
@@ -642,7 +642,7 @@ def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> 
         ]
         complete = None not in ratings
     else:
-        complete = graded_form.answered(right, wrong, dict(given))[0] == ids
+        complete = graded_form.read_answered(right, wrong, dict(given))[0] == ids
     ours: dict[str, Any] = {} if complete else {"asked": ids}
     if written.columns.details:
         ours |= write_details([written.columns.details.get(row) for row in rows])

@@ -19,7 +19,7 @@ from ._source import (
     note_unread,
     open_lines,
     open_rows,
-    refusing,
+    report_refusals,
     value_of,
     write_objects,
 )
@@ -46,9 +46,9 @@ def read_passages(source: Source, report: Report, only: Collection[str] | None =
     """
     any_read = False
     lines = open_lines(source, report)
-    for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
+    for number, row in open_rows(lines, source.name, report, (ID_KEYS, TEXT_KEYS), _read_passage_line):
         any_read = True
-        with refusing(report, source.name, number):
+        with report_refusals(report, source.name, number):
             if only is not None and good_id(value_of(row, ID_KEYS, "passage id"), "passage") not in only:
                 continue
             passage = passage_of(row)
@@ -84,7 +84,7 @@ def passage_of(row: dict[str, Any]) -> Passage:
     return Passage(passage_id, good_text(text, "passage's text"))
 
 
-def _of_cells(line: str) -> dict[str, Any]:
+def _read_passage_line(line: str) -> dict[str, Any]:
     passage_id, tab, text = line.partition("\t")
     if not tab:
         raise Refused(

@@ -31,7 +31,7 @@ from ._source import (
     open_rows,
     parse_json,
     parse_pairs,
-    refusing,
+    report_refusals,
     value_of,
     write_objects,
 )
@@ -65,7 +65,7 @@ def read_queries(source: Source, report: Report, topics: list[KeptObject] | None
         The queries in file order, each id once.
     """
     seen: dict[str, tuple[Query, int]] = {}
-    for number, query in _read(source, report, [] if topics is None else topics):
+    for number, query in _stream_queries(source, report, [] if topics is None else topics):
         before = seen.setdefault(query.query_id, (query, number))
         if before[1] == number and before[0] is query:
             continue
@@ -125,7 +125,7 @@ def query_of(row: dict[str, Any]) -> Query:
         Refused: id or text is missing or unusable, or the answers or subtopics are malformed.
     """
     narrative = [good_text(row[key], key) for key in NARRATIVE_KEYS if row.get(key) not in (None, "")]
-    answers = _answers(row)
+    answers = _read_answers(row)
     subtopics = as_objects(
         row.get("subtopics") or [], "the subtopics are not a list of objects with subtopic_id and text"
     )
@@ -146,7 +146,7 @@ def query_of(row: dict[str, Any]) -> Query:
     )
 
 
-def _answers(row: dict[str, Any]) -> tuple[str, ...]:
+def _read_answers(row: dict[str, Any]) -> tuple[str, ...]:
     """Return the correct answers of a row, each once."""
     given = row.get("answers", row.get("answer"))
     texts = given if isinstance(given, list) else [] if given is None else [given]
@@ -200,13 +200,13 @@ def outline_of(row: dict[str, Any]) -> Query:
     """
     page = good_id(first_of(row, PAGE_ID_KEYS), "page")
     subtopics: dict[str, Subtopic] = {}
-    for subtopic in _sections(row, page, "", ""):
+    for subtopic in _section_subtopics(row, page, "", ""):
         if subtopics.setdefault(subtopic.subtopic_id, subtopic) != subtopic:
             raise Refused("duplicate-heading", f"heading id {subtopic.subtopic_id} has two different headings")
     return Query(page, good_text(first_of(row, PAGE_NAME_KEYS), "page's name"), subtopics=tuple(subtopics.values()))
 
 
-def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
+def _section_subtopics(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
     listed = first_of(row, SECTION_KEYS) or []
     for section in as_objects(listed, "the headings are not a list of objects with heading and headingId"):
         # A skeleton holds paragraphs and images among its sections.
@@ -218,20 +218,22 @@ def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterato
         # Valid ids can be too long once joined, or empty without the page's id.
         subtopic = Subtopic(good_id(outer + own, "heading"), above + heading)
         yield subtopic
-        yield from _sections(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")
+        yield from _section_subtopics(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")
 
 
-def _read(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
+def _stream_queries(source: Source, report: Report, topics: list[KeptObject]) -> Iterator[tuple[int, Query]]:
     lines = open_lines(source, report, Limits(WHOLE))
     number, line = next((each for each in lines if each[1] and not each[1].isspace()), (0, ""))
     if line.lstrip().startswith("[") or (
         line.lstrip().startswith("{") and not (source.file.lower().endswith((".jsonl", ".jsonl.gz")) or _is_row(line))
     ):
-        read = _list if line.lstrip().startswith("[") else _map
+        read = _stream_list if line.lstrip().startswith("[") else _stream_map
         yield from read(source, report, number, [line, *(rest for _, rest in lines)])
         return
-    for at, row in open_rows(chain([(number, line)], lines), source.name, report, (ID_KEYS, TEXT_KEYS), _of_cells):
-        with refusing(report, source.name, at):
+    for at, row in open_rows(
+        chain([(number, line)], lines), source.name, report, (ID_KEYS, TEXT_KEYS), _read_query_line
+    ):
+        with report_refusals(report, source.name, at):
             if is_outline(row):
                 yield at, outline_of(row)
                 continue
@@ -254,22 +256,22 @@ def _is_row(line: str) -> bool:
     return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
 
 
-def _list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+def _stream_list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
     """Yield the pages of a JSON list, with page numbers in place of line numbers."""
     report.whole(source.name)
     text = "\n".join(lines)
-    with refusing(report, source.name, start):
+    with report_refusals(report, source.name, start):
         rows = parse_json(text)
         if not is_outline_list(text):
             raise Refused(
                 "not-a-list", "not a TREC CAR outline: a list of objects with page_id, page_name and headings"
             )
         for at, row in enumerate(rows, 1):
-            with refusing(report, source.name, None, f"page {at}: "):
+            with report_refusals(report, source.name, None, f"page {at}: "):
                 yield at, outline_of(as_object(row, "not an object"))
 
 
-def _of_cells(line: str) -> dict[str, Any]:
+def _read_query_line(line: str) -> dict[str, Any]:
     check_cells(line, "\t")
     cells = line.split("\t")
     if len(cells) not in (2, 3):
@@ -285,9 +287,9 @@ def _of_cells(line: str) -> dict[str, Any]:
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 
 
-def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+def _stream_map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
     for query_id, query_text in parse_pairs(source, report, start, lines):
-        with refusing(report, source.name, start):
+        with report_refusals(report, source.name, start):
             yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
 
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO, cast
 import orjson
 
 from ..errors import Report
-from ..tables import csv_text, rearmed
+from ..tables import csv_text, rearm_cell
 from ..types import KINDS, MAX_WEIGHT, KeptObject, Kind, Query, Question, Subtopic
 from ._nugget_banks import (
     BANK,
@@ -38,6 +38,7 @@ from ._source import (
     Source,
     as_object,
     as_objects,
+    describe_cell,
     first_of,
     good_id,
     good_text,
@@ -48,9 +49,8 @@ from ._source import (
     parse_json,
     parse_object,
     parse_pairs,
-    peek,
-    refusing,
-    said_cell,
+    peek_text,
+    report_refusals,
     value_of,
     write_objects,
 )
@@ -126,11 +126,11 @@ def read_bank(source: Source, report: Report) -> BankFile:
     first_lines: dict[str, int] = {}
     questions: list[Question] = []
     kept: list[KeptObject] = []
-    prefix = CAR_PREFIX if is_tqa(peek(source, _LOOK) or "") else ""
-    for number, query, found in _read(source, report, kept):
+    prefix = CAR_PREFIX if is_tqa(peek_text(source, _LOOK) or "") else ""
+    for number, query, asked in _stream_bank(source, report, kept):
         if query is not None:
-            _collect(queries, query, source.name, number, report)
-        for question in found:
+            _collect_query(queries, query, source.name, number, report)
+        for question in asked:
             first = first_lines.setdefault(question.question_id, number)
             if len(first_lines) > len(questions):
                 questions.append(question)
@@ -177,34 +177,34 @@ def question_of(row: dict[str, Any]) -> Question:
         Refused: a value is missing or unusable.
     """
     query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
-    text = next((text for key in PAIR_TEXTS if (text := _optional(row, key)) is not None), None)
+    text = next((text for key in PAIR_TEXTS if (text := _optional_text(row, key)) is not None), None)
     question_id = row.get("question_id")
     if question_id in (None, ""):
         text = good_text(value_of(row, PAIR_TEXTS, "question's text"), "question's text")
         question_id = f"{query_id}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
-    kind = _given(row, "kind", "question")
+    kind = _value_or_default(row, "kind", "question")
     if kind not in KINDS:
         raise Refused("unknown-kind", f"unknown kind {kind!r}; available: {', '.join(KINDS)}")
-    active = _given(row, "active", True)
+    active = _value_or_default(row, "active", True)
     if not isinstance(active, bool):
         raise Refused("not-a-flag", f"active is {active!r}, not true or false")
-    subtopic_id = _optional(row, "subtopic_id")
+    subtopic_id = _optional_text(row, "subtopic_id")
     # Interning keeps one copy of values that most questions of a query share.
     return Question(
         good_id(question_id, "question"),
         sys.intern(query_id),
         text,
         cast(Kind, sys.intern(kind)),
-        _weight(_given(row, "weight", 1.0)),
+        _read_weight(_value_or_default(row, "weight", 1.0)),
         active,
         None if subtopic_id is None else good_id(subtopic_id, "subtopic"),
-        _optional(row, "answer_key"),
-        _choices(_given(row, "choices", [])),
-        _optional(row, "note"),
+        _optional_text(row, "answer_key"),
+        _read_choices(_value_or_default(row, "choices", [])),
+        _optional_text(row, "note"),
     )
 
 
-def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
+def _stream_bank(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_Found]:
     lines = open_lines(source, report, Limits(WHOLE), keep_return=True)
     start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if start is None:
@@ -216,37 +216,37 @@ def _read(source: Source, report: Report, kept: list[KeptObject]) -> Iterator[_F
         if not is_tqa(text):
             report.refuse(source.name, start[0], "not-a-list", "not a list of TQA lessons with globalID and lessonName")
             return
-        yield from ((start[0], query, found) for query, found in read_tqa(source, report, text))
+        yield from ((start[0], query, asked) for query, asked in read_tqa(source, report, text))
         return
-    if NUGGET_DOCS.match((peek(source, _LOOK) or "").lstrip()):
+    if NUGGET_DOCS.match((peek_text(source, _LOOK) or "").lstrip()):
         report.whole(source.name)
-        with refusing(report, source.name, start[0]):
+        with report_refusals(report, source.name, start[0]):
             bank = bank_of_nugget_docs(parse_object(" ".join(line for _, line in lines)), source.stem)
             query, rows = read_nugget_bank(bank, partial(report.remark, source.name, start[0]))
-            yield start[0], query, [question_of(one) for one in rows]
+            yield start[0], query, [question_of(fields) for fields in rows]
         return
     is_json = start[1].lstrip().startswith("{")
     if is_json and _MAP.fullmatch(start[1].rstrip()) and not _is_row(start[1]):
         rest = [line for _, line in lines]
         if not BANK.search("\n".join(rest)):
             nuggets = _read_nugget_map(source, report, start[0], rest)
-            yield from ((start[0], query, found) for query, found in nuggets)
+            yield from ((start[0], query, asked) for query, asked in nuggets)
             return
         report.whole(source.name)
         lines = iter([(start[0], " ".join(rest))])
     texts = (*PAIR_TEXTS, "question_id")
-    for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _pair, exact=True):
-        with refusing(report, source.name, number):
+    for number, row in open_rows(lines, source.name, report, (QUERY_KEYS, texts), _read_pair, exact=True):
+        with report_refusals(report, source.name, number):
             if is_json and any(key in row for key in BANK_KEYS):
                 remark = partial(report.remark, source.name, number)
                 query, rows = read_nugget_bank(row, remark)
                 form = "ragtime26" if row.get("format_version") == "RAGTIME26" else "v3"
                 kept.append(KeptObject(form, query.query_id, "", row))
-                yield number, query, [question_of(one) for one in rows]
+                yield number, query, [question_of(fields) for fields in rows]
             elif is_json and any(key in row for key in ITEM_KEYS):
-                yield number, *_rubric(row, source.name, number, report)
+                yield number, *_read_rubric(row, source.name, number, report)
             else:
-                yield number, *_ours(row if is_json else _typed(row), source.name, number, report)
+                yield number, *_read_own_row(row if is_json else _parse_cells(row), source.name, number, report)
 
 
 CAR_PREFIX = "tqa2:"
@@ -279,18 +279,18 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
         key is not among its choices is left out.
     """
     lessons: list[Any] = []
-    with refusing(report, source.name, None):
+    with report_refusals(report, source.name, None):
         lessons = parse_json(text)
     for at, lesson in enumerate(lessons, 1):
-        with refusing(report, source.name, None, f"lesson {at}: "):
+        with report_refusals(report, source.name, None, f"lesson {at}: "):
             lesson = as_object(lesson, "not an object")
             query = Query(
                 good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
             )
-            asked = _part(_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
-            found = []
+            asked = _as_part(_as_part(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
+            questions = []
             for name, content in asked.items():
-                with refusing(report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "):
+                with report_refusals(report, source.name, None, f"lesson {query.query_id}, question {name[:40]}: "):
                     question = _lesson_question(query.query_id, name, content)
                     if question is None:
                         report.remark(
@@ -300,16 +300,16 @@ def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query,
                             "a question is left out: its right answer is not among its choices",
                         )
                     else:
-                        found.append(question)
-            if found:
-                yield query, found
+                        questions.append(question)
+            if questions:
+                yield query, questions
 
 
 def _lesson_question(query_id: str, name: str, content: object) -> Question | None:
     """Return a question; None if its key is not among its choices."""
-    content = _part(content, "question")
+    content = _as_part(content, "question")
     text = good_text(_part_text(content.get("beingAsked")), "question's text").strip()
-    letters = _part(content.get("answerChoices"), "choices")
+    letters = _as_part(content.get("answerChoices"), "choices")
     choices = {letter: good_text(_part_text(choice), f"choice {letter}").strip() for letter, choice in letters.items()}
     key = good_text(_part_text(content.get("correctAnswer")), "right answer").strip()
     if len(choices) > 1:
@@ -322,7 +322,7 @@ def _lesson_question(query_id: str, name: str, content: object) -> Question | No
     return Question(good_id(name, "question"), query_id, text, answer_key=choices.get(key, key))
 
 
-def _part(value: object, what: str) -> dict[str, Any]:
+def _as_part(value: object, what: str) -> dict[str, Any]:
     return {} if value is None else as_object(value, f"not an object: {what}")
 
 
@@ -351,7 +351,7 @@ def _read_nugget_map(
     unknown: set[str] = set()
     for query, nuggets in parse_pairs(source, report, start, lines):
         place = f"query {query[:40]}"
-        with refusing(report, source.name, None, f"{place}: "):
+        with report_refusals(report, source.name, None, f"{place}: "):
             query_id = good_id(query, "query")
             if query_id in seen:
                 raise Refused("duplicate-query", "already in the map")
@@ -361,8 +361,8 @@ def _read_nugget_map(
             empty += not nuggets
             questions: dict[str, Question] = {}
             for nugget, content in nuggets:
-                with refusing(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
-                    question = _nugget(query_id, good_id(nugget, "nugget"), content)
+                with report_refusals(report, source.name, None, f"{place}, nugget {nugget[:40]}: "):
+                    question = _read_nugget(query_id, good_id(nugget, "nugget"), content)
                     if questions.setdefault(question.question_id, question) is not question:
                         raise Refused("duplicate-nugget", "the query already has this nugget")
                     unknown |= dict(content).keys() - {"text", "relevance"}
@@ -373,7 +373,7 @@ def _read_nugget_map(
         report.remark(source.name, None, "unknown-field", f"unknown nugget field {name}; ignored")
 
 
-def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
+def _read_nugget(query_id: str, nugget_id: str, content: object) -> Question:
     if not isinstance(content, tuple):
         raise Refused("not-an-object", "not an object with text and relevance")
     fields = dict(content)
@@ -393,7 +393,7 @@ def _is_row(line: str) -> bool:
         return False
 
 
-def _pair(line: str) -> dict[str, Any]:
+def _read_pair(line: str) -> dict[str, Any]:
     """Return the row of a line without a header: a query id and a question."""
     cells = [cell.strip() for cell in line.split("\t", 2)]
     if len(cells) != 2:
@@ -404,17 +404,17 @@ def _pair(line: str) -> dict[str, Any]:
     return {"query_id": cells[0], "text": good_text(cells[1], "question's text")}
 
 
-def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
+def _read_own_row(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
     for name in row.keys() - KNOWN - {*QUERY_KEYS, *PAIR_TEXTS}:
         report.remark(file, number, "unknown-field", f"unknown column {name}; ignored")
     question = question_of(row)
     if question.text is None:
         report.remark(file, number, "question-without-text", "the question has an id but no text yet")
-    query_text = _optional(row, "query_text")
+    query_text = _optional_text(row, "query_text")
     return (None if query_text is None else Query(question.query_id, query_text)), [question]
 
 
-def _rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query, list[Question]]:
+def _read_rubric(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query, list[Question]]:
     query_id = good_id(value_of(row, QUERY_KEYS, "query id"), "query")
     text = first_of(row, QUERY_TEXTS)
     # A query without a text shows its id until the text is imported.
@@ -468,7 +468,7 @@ def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Q
     return question_of(row | own_values(item))
 
 
-def _collect(queries: dict[str, Query], query: Query, file: str, number: int, report: Report) -> None:
+def _collect_query(queries: dict[str, Query], query: Query, file: str, number: int, report: Report) -> None:
     before = queries.setdefault(query.query_id, query)
     if before is query:
         return
@@ -484,12 +484,12 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
     queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
 
 
-def _typed(cells: dict[str, str]) -> dict[str, Any]:
+def _parse_cells(cells: dict[str, str]) -> dict[str, Any]:
     """Return the cells of a CSV row as the values of our JSONL."""
-    row: dict[str, Any] = {name: rearmed(cell) for name, cell in cells.items()}
+    row: dict[str, Any] = {name: rearm_cell(cell) for name, cell in cells.items()}
     if "weight" in row:
         if not is_number(row["weight"]):
-            raise Refused("not-a-number", f"the weight is {said_cell(row['weight'])}")
+            raise Refused("not-a-number", f"the weight is {describe_cell(row['weight'])}")
         row["weight"] = float(row["weight"])
     if "active" in row:
         row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
@@ -499,13 +499,13 @@ def _typed(cells: dict[str, str]) -> dict[str, Any]:
     return row
 
 
-def _given(row: dict[str, Any], name: str, default: Any) -> Any:
+def _value_or_default(row: dict[str, Any], name: str, default: Any) -> Any:
     value = row.get(name)
     return default if value is None or value == "" else value
 
 
-def _optional(row: dict[str, Any], name: str) -> str | None:
-    value = _given(row, name, None)
+def _optional_text(row: dict[str, Any], name: str) -> str | None:
+    value = _value_or_default(row, name, None)
     if not isinstance(value, str | None):
         raise Refused("not-a-text", f"{name} is not a text")
     if value is not None and value.isspace():
@@ -513,7 +513,7 @@ def _optional(row: dict[str, Any], name: str) -> str | None:
     return value
 
 
-def _weight(value: object) -> float:
+def _read_weight(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Refused("not-a-number", f"the weight {value!r} is not a number")
     if not abs(value) <= MAX_WEIGHT:
@@ -523,7 +523,7 @@ def _weight(value: object) -> float:
     return float(value)
 
 
-def _choices(value: object) -> tuple[str, ...]:
+def _read_choices(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
         raise Refused("invalid-choices", "the choices are not a list of texts")
     return tuple(value)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TextIO
 
 from ..errors import InputError, Report
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..types import MAX_RATING, Judgment, Ranked
 from ._source import (
     ENTRY,
@@ -25,6 +25,7 @@ from ._source import (
     Refused,
     Source,
     check_limit,
+    describe_cell,
     good_id,
     header_of,
     is_number,
@@ -32,8 +33,7 @@ from ._source import (
     open_columns,
     open_lines,
     parse_pairs,
-    refusing,
-    said_cell,
+    report_refusals,
 )
 
 ROLES = {
@@ -122,12 +122,12 @@ def layout_of(beginning: Beginning) -> Layout | None:
     roles, cells = roles_of(beginning.header), beginning.cells
     separator = header_of(beginning.lines[0])[0] if beginning.header else ""
     if {"query", "passage"} <= roles.keys():
-        return _named(roles, cells, separator, tuple(beginning.header))
+        return _layout_by_names(roles, cells, separator, tuple(beginning.header))
     for rows, sign in ((beginning.columns, ""), (cells[:-1] or cells, separator)):
         if all(len(row) == 4 and INTEGER.fullmatch(row[3]) for row in rows):
-            return Layout("qrels", (0, 1, 2, 3), sign, doubt=_doubt(rows, 4))
+            return Layout("qrels", (0, 1, 2, 3), sign, doubt=_order_doubt(rows, 4))
         if all(len(row) >= 6 and may_be_number(row[4]) for row in rows):
-            return Layout("runs", (0, 1, 2, 3, 4, 5), sign, doubt=_doubt(rows, 6))
+            return Layout("runs", (0, 1, 2, 3, 4, 5), sign, doubt=_order_doubt(rows, 6))
     return None
 
 
@@ -137,7 +137,9 @@ def is_ranked(beginning: Beginning, kind: str) -> bool:
     return layout is not None and layout.kind == kind and not layout.doubt
 
 
-def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names: tuple[str, ...]) -> Layout | None:
+def _layout_by_names(
+    roles: dict[str, int], cells: list[list[str]], separator: str, names: tuple[str, ...]
+) -> Layout | None:
     rows = [row for row in cells[1:-1] or cells[1:] if len(row) == len(names)]
     query, passage = roles["query"], roles["passage"]
     ranked = "score" in roles and not roles.keys().isdisjoint(("rank", "run"))
@@ -155,7 +157,7 @@ def _named(roles: dict[str, int], cells: list[list[str]], separator: str, names:
     return Layout("runs", places, separator, names, doubt)
 
 
-def _doubt(rows: list[list[str]], width: int) -> str:
+def _order_doubt(rows: list[list[str]], width: int) -> str:
     """Return why columns without a header do not seem to be in TREC's order; empty if they do."""
     query, literal, passage, *rest = zip(*(row[:width] for row in rows), strict=True)
     fixed = set(literal) <= LITERALS
@@ -171,7 +173,7 @@ def _doubt(rows: list[list[str]], width: int) -> str:
     rank, score, tag = rest
     if all(map(MEASURE.fullmatch, tag)):
         return "the last column names measures, so this is a leaderboard by query"
-    counts = [_counts(query, column) for column in (rank, passage, score, tag)]
+    counts = [_counting_way(query, column) for column in (rank, passage, score, tag)]
     shuffled = (
         (any(counts[1:]) and not counts[0])
         or (counts[0] == "down" and counts[2] == "up")
@@ -184,10 +186,10 @@ def _doubt(rows: list[list[str]], width: int) -> str:
     return ORDER if shuffled else ""
 
 
-def _counts(queries: Sequence[str], column: Sequence[str]) -> str:
+def _counting_way(queries: Sequence[str], column: Sequence[str]) -> str:
     """Return how a column counts from 0 or 1 within each query, as ranks do: up, down or mixed; empty if it does
     not."""
-    by_query = grouped(
+    by_query = group_pairs(
         (query, int(cell) if INTEGER.fullmatch(cell) else -1) for query, cell in zip(queries, column, strict=True)
     )
     firsts = ((min(each), each) for each in by_query.values())
@@ -230,7 +232,7 @@ def open_ranked(
     """
     beginning = Beginning.of(source)
     if beginning is not None and beginning.text.startswith("{"):
-        yield from _of_map(source, report, kind, beginning)
+        yield from _stream_map(source, report, kind, beginning)
         return
     layout = None if beginning is None else layout_of(beginning)
     if layout is None and beginning is not None and len(roles := roles_of(beginning.header)) > 1:
@@ -251,10 +253,12 @@ def open_ranked(
     elif layout is None or not (layout.names or layout.separator):
         yield from open_columns(source, report, names, form, kind == "runs", limits)
     else:
-        yield from _of_table(source, report, layout, limits)
+        yield from _stream_table(source, report, layout, limits)
 
 
-def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | None) -> Iterator[tuple[int, list[str]]]:
+def _stream_table(
+    source: Source, report: Report, layout: Layout, limits: Limits | None
+) -> Iterator[tuple[int, list[str]]]:
     absent = ("", "Q0", "", "", "", source.stem)
     width = 0
     for number, _, cells in open_cells(open_lines(source, report, limits or Limits(TREC_LINE)), source.name, report):
@@ -272,7 +276,7 @@ def _of_table(source: Source, report: Report, layout: Layout, limits: Limits | N
         width = width or len(layout.names) or len(cells)
 
 
-def _of_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
+def _stream_map(source: Source, report: Report, kind: str, beginning: Beginning) -> Iterator[tuple[int, list[str]]]:
     if (found := kind_of_map(beginning)) != kind:
         known = f"the file looks like {found}" if found else "the file is ambiguous"
         report.refuse(source.name, 1, "not-a-map", f"not a JSON map query -> passage -> number of {kind}; {known}")
@@ -317,9 +321,9 @@ def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int
     for number, (query, _, passage, value) in open_ranked(
         source, report, "qrels", QRELS_COLUMNS, "a qrels line", Limits({**WHOLE, **TREC_LINE})
     ):
-        with refusing(report, source.name, number):
+        with report_refusals(report, source.name, number):
             key = (good_id(query, "query"), good_id(passage, "passage"))
-            relevance = _relevance(value)
+            relevance = _read_relevance(value)
             if key not in seen:
                 seen[key] = (relevance, number)
             elif seen[key][0] == relevance:
@@ -342,12 +346,12 @@ def read_labels(source: Source, report: Report) -> list[tuple[Judgment, int]]:
     Args:
         report: also receives labels that are not from 0 to 5.
     """
-    found = read_qrels_lines(source, report)
-    for label, line in found:
+    labels = read_qrels_lines(source, report)
+    for label, line in labels:
         if not 0 <= label.value <= MAX_RATING:
             reason = f"the label {label.value} is not from 0 to {MAX_RATING}; remove lines of passages without a label"
             report.refuse(source.name, line, "label-out-of-range", reason)
-    return found
+    return labels
 
 
 def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
@@ -360,10 +364,12 @@ def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
     Raises:
         InputError: an id is empty or holds white space, which the format cannot hold.
     """
-    out.writelines(f"{word(query, 'query')} 0 {word(passage, 'passage')} {value}\n" for query, passage, value in rows)
+    out.writelines(
+        f"{trec_word(query, 'query')} 0 {trec_word(passage, 'passage')} {value}\n" for query, passage, value in rows
+    )
 
 
-def word(text: str, what: str) -> str:
+def trec_word(text: str, what: str) -> str:
     """Return an id as one column of a TREC file.
 
     Raises:
@@ -378,7 +384,7 @@ def word(text: str, what: str) -> str:
     return text
 
 
-def _relevance(value: str) -> int:
+def _read_relevance(value: str) -> int:
     if not INTEGER.fullmatch(value):
         raise Refused("invalid-judgment", f"the value {value!r} is not an integer")
     if len(value) > 6 or abs(int(value)) > LARGEST:
@@ -458,7 +464,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
             tag_before, tag = tag, name
         try:
             good_id(passage, "passage")
-            value = _score(score)
+            value = _read_score(score)
             if tag not in lines_of:
                 good_id(tag, "run")
                 check_limit(len(lines_of) + 1, "the file names more runs than", "SYSTEMS")
@@ -468,7 +474,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
             report.refuse(source.name, number, refused.code, str(refused))
             continue
         lines_of[tag] += 1
-        yield RunLine(query, number, tag, passage, _rank(rank), value)
+        yield RunLine(query, number, tag, passage, _read_rank(rank), value)
     if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
         report.refuse(
             source.name, number, "cut-off-file", f"the tag is {tag}, not {tag_before}; the file may be cut off here"
@@ -476,18 +482,18 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     report.require(lines_of, source.name, "ranking")
 
 
-def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
+def name_runs(runs: Sequence[tuple[Source, str]], report: Report) -> list[str]:
     """Return a name for each run: its tag, or its file's name if several of the files share the tag.
 
     Args:
-        found: file and tag of each run, in file order.
+        runs: file and tag of each run, in file order.
         report: receives a refusal of every run whose name another file has too.
     """
-    files_with = Counter(tag for _, tag in found)
-    tags_of = Counter(source for source, _ in found)
+    files_with = Counter(tag for _, tag in runs)
+    tags_of = Counter(source for source, _ in runs)
     holders: dict[str, Source] = {}
     names = []
-    for source, tag in found:
+    for source, tag in runs:
         own = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
         name = own if files_with[tag] > 1 else tag
         if name in holders:
@@ -511,21 +517,21 @@ def write_run(name: str, ranking: Iterable[Ranked], out: TextIO) -> None:
     """
     tag = "_".join(name.split()) or "_"
     for entry in ranking:
-        query, passage = word(entry.query_id, "query"), word(entry.passage_id, "passage")
+        query, passage = trec_word(entry.query_id, "query"), trec_word(entry.passage_id, "passage")
         out.write(f"{query} Q0 {passage} {entry.rank} {entry.score!r} {tag}\n")
 
 
-def _score(text: str) -> float:
+def _read_score(text: str) -> float:
     try:
         score = float(text)
     except ValueError:
-        raise Refused("not-a-number", f"the score is {said_cell(text)}") from None
+        raise Refused("not-a-number", f"the score is {describe_cell(text)}") from None
     if "_" in text or not math.isfinite(score):
         raise Refused("not-a-number", f"the score {text[:40]!r} is not a finite number")
     return score
 
 
-def _rank(text: str) -> float | None:
+def _read_rank(text: str) -> float | None:
     try:
         rank = float(text)
     except ValueError:

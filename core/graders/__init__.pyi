@@ -5,26 +5,26 @@ from ._access import (
     Access as Access,
     HostKey as HostKey,
     OfferedEndpoint as OfferedEndpoint,
-    acting as acting,
+    address_origin as address_origin,
     check_further_fields as check_further_fields,
     checked_host as checked_host,
-    current as current,
+    current_access as current_access,
+    extend_access as extend_access,
     is_loopback as is_loopback,
     key_for as key_for,
-    naming as naming,
     offered_endpoints as offered_endpoints,
     offered_models as offered_models,
-    origin as origin,
     provide_access as provide_access,
     provide_endpoints as provide_endpoints,
     provide_keys as provide_keys,
     same_address as same_address,
     unshared_localhost as unshared_localhost,
+    use_access as use_access,
     usual_address as usual_address,
 )
 from ._embedding.embedding_grader import (
     sentence_vectors as sentence_vectors,
-    similarity as similarity,
+    text_similarities as text_similarities,
     unit_vectors as unit_vectors,
 )
 from ._embedding.minilm import load_encoder as load_encoder, model_folder as model_folder
@@ -36,21 +36,21 @@ from ._endpoint.chat import (
 )
 from ._endpoint.fetching import fetch_all as fetch_all
 from ._endpoint.offline_calls import (
+    CallResult as CallResult,
     Played as Played,
-    Told as Told,
-    asked_by as asked_by,
-    endpoint_of as endpoint_of,
-    in_order as in_order,
+    grader_endpoint as grader_endpoint,
     is_remote as is_remote,
-    play as play,
-    tokens_told as tokens_told,
+    order_pairs as order_pairs,
+    replay_pair as replay_pair,
+    request_kind as request_kind,
+    tokens_in_answer as tokens_in_answer,
 )
 from ._endpoint.retry import (
     Fetched as Fetched,
     FetchMethod as FetchMethod,
     Manners as Manners,
     PassingError as PassingError,
-    passes as passes,
+    is_passing_status as is_passing_status,
 )
 from ._grader_interface import (
     BATCH_SHARE as BATCH_SHARE,
@@ -66,8 +66,8 @@ from ._grader_interface import (
     Tokens as Tokens,
     Usage as Usage,
     VectorStore as VectorStore,
-    said_of_models as said_of_models,
-    used_by as used_by,
+    make_usage as make_usage,
+    other_models_note as other_models_note,
 )
 from ._grader_kinds import (
     APIS as APIS,
@@ -79,12 +79,12 @@ from ._grader_kinds import (
     LOCAL_MODEL as LOCAL_MODEL,
     NORMALISATIONS as NORMALISATIONS,
     back_end_name as back_end_name,
+    find_remaking_parameters as find_remaking_parameters,
     make_back_end as make_back_end,
     make_grader as make_grader,
-    remade_from as remade_from,
     usual_prompt as usual_prompt,
 )
-from ._local.loading import DTYPES as DTYPES, loading as loading, model_identity as model_identity
+from ._local.loading import DTYPES as DTYPES, current_loading as current_loading, model_identity as model_identity
 from ._local.transformers_back_end import MOST_BEAMS as MOST_BEAMS, pair_scores as pair_scores
 from ._plan_files import (
     NamedGrade as NamedGrade,
@@ -99,11 +99,11 @@ from ._prompts.prompt import (
     Example as Example,
     Messages as Messages,
     Prompt as Prompt,
-    built_in as built_in,
+    built_in_prompts as built_in_prompts,
     fence_mark as fence_mark,
-    fill as fill,
+    fill_prompt as fill_prompt,
+    prompt_variables as prompt_variables,
     read_prompt as read_prompt,
-    variables as variables,
     with_examples as with_examples,
     write_prompt as write_prompt,
 )
@@ -116,8 +116,8 @@ from ._reading.calls import (
     Sampling as Sampling,
     Steps as Steps,
     Trial as Trial,
-    answers as answers,
-    read as read,
+    read_completion as read_completion,
+    stream_completions as stream_completions,
     try_pair as try_pair,
 )
 from ._reading.grading_methods import bare_choices as bare_choices, key_position as key_position
@@ -129,5 +129,5 @@ from ._reading.parsing import (
     EMPTY as EMPTY,
     ill_formed as ill_formed,
     parse_list as parse_list,
-    unanswerable as unanswerable,
+    says_unanswerable as says_unanswerable,
 )

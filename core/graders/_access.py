@@ -55,7 +55,7 @@ def checked_host(address: str) -> str:
     return host
 
 
-def origin(address: str) -> str:
+def address_origin(address: str) -> str:
     """Return scheme, host and port of an address. Keys belong to origins.
 
     Raises:
@@ -66,14 +66,14 @@ def origin(address: str) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or PORTS[parts.scheme]}"
 
 
-def same_address(one: str, other: str) -> bool:
+def same_address(first: str, other: str) -> bool:
     """Return whether two addresses are equal: same origin and same path, ignoring slashes at the end.
 
     Raises:
         InputError: see `checked_host`.
     """
-    paths = [urlsplit(address).path.rstrip("/") for address in (one, other)]
-    return origin(one) == origin(other) and paths[0] == paths[1]
+    paths = [urlsplit(address).path.rstrip("/") for address in (first, other)]
+    return address_origin(first) == address_origin(other) and paths[0] == paths[1]
 
 
 def is_loopback(host: str) -> bool:
@@ -155,14 +155,14 @@ def offered_endpoints() -> list[OfferedEndpoint]:
     """
     return list(
         {
-            name: _endpoint(name, table, place)
-            for place, tables in (("the app's secrets", _tables()), _of_file())
+            name: _read_endpoint(name, table, place)
+            for place, tables in (("the app's secrets", _tables()), _read_endpoint_file())
             for name, table in tables.items()
         }.values()
     )
 
 
-def _of_file() -> tuple[str, Tables]:
+def _read_endpoint_file() -> tuple[str, Tables]:
     named = os.environ.get(FILE_VARIABLE)
     if not named:
         return "", {}
@@ -179,23 +179,23 @@ def _of_file() -> tuple[str, Tables]:
         ) from None
     tables = content.get("endpoints") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
-        raise _wrong("there is no table [endpoints.NAME]", f"the file named in {FILE_VARIABLE}")
+        raise _endpoint_error("there is no table [endpoints.NAME]", f"the file named in {FILE_VARIABLE}")
     return f"the file named in {FILE_VARIABLE}", tables
 
 
-def _endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
+def _read_endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
     try:
         offered = msgspec.convert(table, OfferedEndpoint)
         checked_host(offered.base_url)
     except msgspec.ValidationError as error:
         # Such an error names the field and the valid values, and never the value, which may be secret.
-        raise _wrong(f"the endpoint '{name}' is invalid: {error}", place) from None
+        raise _endpoint_error(f"the endpoint '{name}' is invalid: {error}", place) from None
     except InputError as error:
-        raise _wrong(f"the endpoint '{name}': {error.message}", place) from None
+        raise _endpoint_error(f"the endpoint '{name}': {error.message}", place) from None
     return msgspec.structs.replace(offered, name=name)
 
 
-def _wrong(what: str, place: str) -> InputError:
+def _endpoint_error(what: str, place: str) -> InputError:
     return InputError(
         "invalid-endpoint",
         f"In {place}, {what}.",
@@ -278,14 +278,14 @@ def provide_access(provider: Callable[[], Access]) -> None:
     _provider = provider
 
 
-def current() -> Access:
+def current_access() -> Access:
     """Return the access of the person who acts in this thread."""
     # Without a provider, a person works at a shell.
     return _acting.get() or (_provider() if _provider else OWNER)
 
 
 @contextmanager
-def acting(access: Access) -> Iterator[None]:
+def use_access(access: Access) -> Iterator[None]:
     """Give this thread an access until the block ends, for example for work in another thread."""
     token = _acting.set(access)
     try:
@@ -294,7 +294,7 @@ def acting(access: Access) -> Iterator[None]:
         _acting.reset(token)
 
 
-def naming(address: str | None, variable: str | None) -> Access:
+def extend_access(address: str | None, variable: str | None) -> Access:
     """Return the current access, extended by an address and its key variable that a person named together.
 
     Args:
@@ -304,11 +304,11 @@ def naming(address: str | None, variable: str | None) -> Access:
     Raises:
         InputError: the address is invalid.
     """
-    access = current()
+    access = current_access()
     # A visitor must not be able to send a key of the server to an address of their choice.
     if not variable or not access.any_address:
         return access
-    return replace(access, named=access.named | {(origin(address or usual_address()), variable)})
+    return replace(access, named=access.named | {(address_origin(address or usual_address()), variable)})
 
 
 def usual_address() -> str:
@@ -350,9 +350,9 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
         InputError: the address is invalid, or the owner's settings are.
         GradingError: the address or model is not offered to this person, or no key belongs to the address.
     """
-    host, place = checked_host(address), origin(address)
+    host, place = checked_host(address), address_origin(address)
     usual = bool(os.environ.get(ADDRESS_VARIABLE)) and same_address(address, usual_address())
-    service = next((name for name, (_, url) in WELL_KNOWN.items() if origin(url) == place), None)
+    service = next((name for name, (_, url) in WELL_KNOWN.items() if address_origin(url) == place), None)
     is_openai = usual or service == OPENAI_VARIABLE
     if (offered := offered_at(address, model, variable)) is not None:
         name = offered.key_variable or ""
@@ -360,7 +360,7 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     if variable is not None and (place, variable) in access.named:
         return HostKey(find_key(variable), variable, is_openai=is_openai)
     if not access.any_address:
-        names = ", ".join(one.name for one in offered_endpoints())
+        names = ", ".join(endpoint.name for endpoint in offered_endpoints())
         offers = f"Available: {names}." if names else "No endpoints are available."
         raise GradingError(
             "address-not-offered",
@@ -391,13 +391,13 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
         GradingError: the endpoint exists, but does not offer this model.
     """
     here = [
-        one
-        for one in offered_endpoints()
-        if same_address(one.base_url, address) and (variable is None or variable == one.key_variable)
+        endpoint
+        for endpoint in offered_endpoints()
+        if same_address(endpoint.base_url, address) and (variable is None or variable == endpoint.key_variable)
     ]
-    fitting = [one for one in here if model is None or not one.models or model in one.models]
+    fitting = [endpoint for endpoint in here if model is None or not endpoint.models or model in endpoint.models]
     if here and not fitting:
-        models = ", ".join(dict.fromkeys(name for one in here for name in one.models))
+        models = ", ".join(dict.fromkeys(name for endpoint in here for name in endpoint.models))
         raise GradingError(
             "model-not-offered",
             f"The endpoint {here[0].name} does not offer the model '{model}'.",
@@ -443,7 +443,7 @@ def unshared_localhost(
     stated = os.environ.get(SHARED_VARIABLE, "").strip().lower()
     if stated not in ("", "0", "no", "false"):
         return False
-    names = [*hosts, _host(headers.get("Host")), _host(headers.get("Origin"))]
+    names = [*hosts, _header_host(headers.get("Host")), _header_host(headers.get("Origin"))]
     if not stated:
         names += [address or "", peer or "localhost"]
     return (
@@ -451,7 +451,7 @@ def unshared_localhost(
     )
 
 
-def _host(header: str | None) -> str:
+def _header_host(header: str | None) -> str:
     """Return the host in a header, without scheme and port; empty if it names no host."""
     given = header or ""
     try:
@@ -494,7 +494,7 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
             ) from error
     if name_or_folder in hub_models():
         return None
-    if (allowed := _within(name_or_folder)) is not None:
+    if (allowed := _allowed_path(name_or_folder)) is not None:
         return allowed
     raise InputError(
         "model-not-offered",
@@ -525,7 +525,7 @@ def hub_models() -> list[str]:
 def model_folders() -> list[Path]:
     """Return the folders that the owner allows."""
     named = [part.strip() for part in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)]
-    return [found for part in named if part and (found := _resolved(Path(part))) is not None]
+    return [resolved for part in named if part and (resolved := _resolve_path(Path(part))) is not None]
 
 
 def offered_models() -> list[str]:
@@ -534,7 +534,7 @@ def offered_models() -> list[str]:
     return hub_models() + [str(folder) for root in model_folders() for folder in _models_below(root)]
 
 
-def _within(name: str) -> Path | None:
+def _allowed_path(name: str) -> Path | None:
     """Return the resolved path if it is absolute and inside an allowed folder, also after following links; else
     None."""
     # Check the text of the path first, so that no other path is even accessed.
@@ -542,18 +542,22 @@ def _within(name: str) -> Path | None:
     if not plain.is_absolute() or "\0" in name:
         return None
     for root in model_folders():
-        if plain.is_relative_to(root) and (found := _resolved(plain)) is not None and found.is_relative_to(root):
-            return found
+        if (
+            plain.is_relative_to(root)
+            and (resolved := _resolve_path(plain)) is not None
+            and resolved.is_relative_to(root)
+        ):
+            return resolved
     return None
 
 
-def _resolved(path: Path) -> Path | None:
+def _resolve_path(path: Path) -> Path | None:
     """Return the resolved path; None if it has circular links, is too long, or names an unknown user's home."""
     try:
-        found = path.expanduser().resolve()
+        resolved = path.expanduser().resolve()
         # The system reports a name that is too long only on access.
-        found.exists()
-        return found
+        resolved.exists()
+        return resolved
     except (OSError, RuntimeError):
         return None
 

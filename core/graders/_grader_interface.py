@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from ..limits import exceeded, limit, within
+from ..limits import allow_event, describe_exceeded, read_limit
 from ..types import Asked, Grade, GraderSpec
 
 Pair = tuple[int, int]
@@ -116,7 +116,7 @@ class Tokens(NamedTuple):
 
     def plus(self, other: Tokens) -> Tokens:
         """Return the sum of both."""
-        return Tokens(*(one + another for one, another in zip(self, other, strict=True)))
+        return Tokens(*(number + another for number, another in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -168,10 +168,10 @@ class Usage:
 
     def plus(self, other: Usage) -> Usage:
         """Return the sum of both."""
-        return used_by(self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost)
+        return make_usage(self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost)
 
 
-def used_by(calls: int, tokens: Tokens, cost: float) -> Usage:
+def make_usage(calls: int, tokens: Tokens, cost: float) -> Usage:
     """Return the usage of some calls."""
     return Usage(calls, tokens.read, tokens.written, cost, tokens.cached, tokens.thinking)
 
@@ -319,9 +319,9 @@ class Control:
 
     def _within_day(self) -> bool:
         """Count a call of the caller's day; return whether it may be made."""
-        if self.caller is None or within("CALLS", self.caller, DAY):
+        if self.caller is None or allow_event("CALLS", self.caller, DAY):
             return True
-        refusal = exceeded("The daily limit of one login or token is reached:", "CALLS", limit("CALLS"))
+        refusal = describe_exceeded("The daily limit of one login or token is reached:", "CALLS", read_limit("CALLS"))
         self.overrun = self.overrun or f"{refusal}."
         return False
 
@@ -329,7 +329,7 @@ class Control:
         """Return the number of calls that may be in flight under the cost limit."""
         if not self._begun or self.max_cost is None:
             return 1
-        most = self._cost_by.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
+        most = self._cost_by.of(read_limit("ENDPOINT_TOKENS"), read_limit("ENDPOINT_TOKENS"))
         return max(CAPPED_CALLS, (self.max_cost - self.usage.cost) / most) if most else math.inf
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
@@ -349,7 +349,7 @@ class Control:
             # Set to exactly zero, so that rounding errors do not add up.
             self._reserved = self._reserved - self._cost_by.of(*reserved) if self._under_way else 0.0
             before = self.usage
-            self.usage = used_by(before.calls, before.tokens.plus(tokens), before.cost + cost)
+            self.usage = make_usage(before.calls, before.tokens.plus(tokens), before.cost + cost)
             self._begun = True
             if self.max_cost is not None and cost > self._cost_by.of(*reserved):
                 self.exhausted = True
@@ -441,11 +441,11 @@ _VERSION = re.compile(r"[-@:_](?:latest|v\d+(?:\.\d+)*|(?:19|20)\d\d-?\d\d-?\d\d
 
 def is_version_of(named: str, asked: str) -> bool:
     """Return whether two names mean the same model. One may have a version, such as gpt-4o-2024-08-06, or a maker."""
-    one, other = (name.strip().lower().rpartition("/")[2] for name in (named, asked))
-    return one == other or _VERSION.sub("", one) == other or one == _VERSION.sub("", other)
+    first, other = (name.strip().lower().rpartition("/")[2] for name in (named, asked))
+    return first == other or _VERSION.sub("", first) == other or first == _VERSION.sub("", other)
 
 
-def said_of_models(asked: str, answers: Mapping[str, int]) -> str:
+def other_models_note(asked: str, answers: Mapping[str, int]) -> str:
     """Return a sentence about answers from models with another name than the requested one; empty without any.
 
     Args:

@@ -9,22 +9,22 @@ from typing import Any, TypeVar, get_args
 
 from ..errors import GradingError, InputError, check_known
 from ..types import GraderSpec, Kind
-from ._access import current
+from ._access import current_access
 from ._endpoint.chat import Api
 from ._grader_interface import Grader
 from ._local.loading import has_chat_template, model_identity, resolved_dtype
 from ._local.transformers_back_end import ExtractiveBackEnd, TransformersBackEnd
-from ._prompts.prompt import USES, Prompt, built_in, fence_mark, variables
+from ._prompts.prompt import USES, Prompt, built_in_prompts, fence_mark, prompt_variables
 from ._reading.calls import BackEnd, Method, Per, ReadingGrader, Sampling, Steps
 from ._reading.grading_methods import (
     Check,
-    answer,
+    answer_and_check,
     choice_by_letter,
     choice_by_likelihood,
-    direct,
-    extractive,
+    extract_and_check,
+    rate_directly,
+    rate_support,
     self_rating,
-    support,
     verify_check,
     word_match_check,
 )
@@ -126,11 +126,11 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
     fence = bool(parameters.get("fence", where == "openai"))
     variant = reading.variant(parameters, where)
     _refuse_what_does_nothing(parameters, where, variant)
-    prompt = _prompt(prompts, parameters.get("prompt") or reading.prompts[variant], reading.name)
+    prompt = _find_prompt(prompts, parameters.get("prompt") or reading.prompts[variant], reading.name)
     if fence:
         own["fence"] = fence_mark(prompt, fence)
-    cue, cue_is_sure = _cue(parameters, where, prompt)
-    ended = _ended(prompt, cue)
+    cue, cue_is_sure = _choose_cue(parameters, where, prompt)
+    ended = _add_cue(prompt, cue)
     method, more = reading.prepare(Setting(parameters, prompts, ended, fence, cue, variant))
     own |= more
     if reading.by_rules:
@@ -139,36 +139,36 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         own["cue"] = cue
     back_end, model = make_back_end(parameters, must_chat=not cue_is_sure)
     if reading.tells is not None:
-        told = reading.tells(prompt, parameters)
+        name_part = reading.tells(prompt, parameters)
     else:
-        told = "" if prompt.name in reading.prompts.values() else prompt.name
+        name_part = "" if prompt.name in reading.prompts.values() else prompt.name
     edition = f"edition {number}" if (number := parameters.get("edition") or 1) != 1 else ""
     spec = GraderSpec(
-        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})", edition))),
+        name=" ".join(filter(None, (reading.title, name_part, f"({_short_model_name(model)})", edition))),
         method=reading.name,
         model=model,
         prompt=prompt.name,
         prompt_hash=prompt.hash,
-        parameters=own | _identifying(parameters, where),
+        parameters=own | _identifying_settings(parameters, where),
         kinds=reading.kinds or prompt.kinds,
         max_rating=reading.top or prompt.top,
     )
     return ReadingGrader(spec, method, back_end, _passage_first(prompt, fence))
 
 
-def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
+def prepare_with_prompt(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
     """Return the `prepare` of a method whose steps need only the prompt and the fence."""
     return lambda setting: (partial(method, prompt=setting.prompt, fence=setting.fence), {})
 
 
 def prepare_answer(setting: Setting) -> tuple[Method, dict[str, Any]]:
     """Return the steps in which a model answers, with the check of the answer."""
-    check, own = _check(setting.parameters, setting.prompts, setting.fence, setting.cue)
+    check, own = _make_check(setting.parameters, setting.prompts, setting.fence, setting.cue)
     own["reads"] = ["answer_key"]
-    return partial(answer, prompt=setting.prompt, fence=setting.fence, check=check), own
+    return partial(answer_and_check, prompt=setting.prompt, fence=setting.fence, check=check), own
 
 
-def answer_tells(prompt: Prompt, parameters: Parameters) -> str:
+def answer_check_note(prompt: Prompt, parameters: Parameters) -> str:
     return "checked by a model" if parameters.get("check") == "model" else "checked by words"
 
 
@@ -189,8 +189,10 @@ def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
 def prepare_direct(setting: Setting) -> tuple[Method, dict[str, Any]]:
     """Return the steps that grade a passage for the query, with the correct answer if the prompt has a variable for
     it."""
-    reads = not {"answer", "correct_answer"}.isdisjoint(variables(setting.prompt))
-    return partial(direct, prompt=setting.prompt, fence=setting.fence), {"reads": ["answer_key"]} if reads else {}
+    reads = not {"answer", "correct_answer"}.isdisjoint(prompt_variables(setting.prompt))
+    return partial(rate_directly, prompt=setting.prompt, fence=setting.fence), {
+        "reads": ["answer_key"]
+    } if reads else {}
 
 
 def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
@@ -201,8 +203,8 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
     """
     check_types(parameters)
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
-    check, own = _check(parameters, prompts, fence=verified_at == "openai")
-    dtype = _dtype(parameters)
+    check, own = _make_check(parameters, prompts, fence=verified_at == "openai")
+    dtype = _number_format(parameters)
     model = str(parameters.get("model") or EXTRACTIVE_MODEL)
     identity = model_identity(model, parameters.get("revision"))
     other = None
@@ -220,18 +222,19 @@ def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Re
             own["verify_dtype"] = dtype
     settings = {name: parameters[name] for name in LOCAL_SETTINGS if parameters.get(name) is not None}
     spec = GraderSpec(
-        name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} ({_short(identity)})",
+        name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} "
+        f"({_short_model_name(identity)})",
         method="extractive",
         model=identity,
         parameters={"back_end": "transformers", "reads": ["answer_key"], "reading": RULES_VERSION}
         | own
-        | _identifying(parameters, "transformers"),
+        | _identifying_settings(parameters, "transformers"),
         kinds=("question", "choice"),
         max_rating=1,
     )
-    prompt = _prompt(prompts, "answer", "answer")
+    prompt = _find_prompt(prompts, "answer", "answer")
     back_end = ExtractiveBackEnd(model, **settings, dtype=dtype, other=other)
-    return ReadingGrader(spec, partial(extractive, prompt=prompt, check=check), back_end, by_passage=True)
+    return ReadingGrader(spec, partial(extract_and_check, prompt=prompt, check=check), back_end, by_passage=True)
 
 
 def back_end_name(parameters: Parameters) -> str:
@@ -271,18 +274,18 @@ def make_back_end(
         settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
         if sampling is not None:
             settings["temperature"] = sampling.temperature
-            if sampling.seed is not None and current().any_address:
+            if sampling.seed is not None and current_access().any_address:
                 settings["extra"] = {**settings.get("extra", {}), "seed": sampling.seed}
         return EndpointBackEnd(model, **settings), model
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
     back_end = TransformersBackEnd(
-        model or LOCAL_MODEL, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling
+        model or LOCAL_MODEL, **settings, dtype=_number_format(parameters), must_chat=must_chat, sampling=sampling
     )
     return back_end, model_identity(model or LOCAL_MODEL, parameters.get("revision"))
 
 
-def _dtype(parameters: Parameters) -> str:
+def _number_format(parameters: Parameters) -> str:
     """Return the number format of a local model. Each format has its own fingerprint."""
     return resolved_dtype(parameters.get("device") or "auto", parameters.get("dtype") or "auto")
 
@@ -304,7 +307,7 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
             raise InputError("useless-parameter", f"{name} has no effect here: {reason}.", f"Leave {name} out.")
 
 
-def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
+def _choose_cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]:
     """Return the last line for prompts that do not end in one, and whether the choice is certain.
 
     A model that only continues text would continue a passage at the end of its prompt. Without a local copy of the
@@ -326,48 +329,48 @@ def _cue(parameters: Parameters, where: str, prompt: Prompt) -> tuple[str, bool]
     return (usual if chats is False else ""), chats is not None
 
 
-def _ended(prompt: Prompt, cue: str) -> Prompt:
+def _add_cue(prompt: Prompt, cue: str) -> Prompt:
     """Return the prompt with the cue as its last line, unless it ends in a cue of its own."""
     if not cue or prompt.template.rstrip().endswith(":"):
         return prompt
     return replace(prompt, template=f"{prompt.template.rstrip()}\n{cue}")
 
 
-def _check(
+def _make_check(
     parameters: Parameters, prompts: Mapping[str, Prompt], fence: bool, cue: str = ""
 ) -> tuple[Check, dict[str, Any]]:
     """Return the check of answers, and the part of its settings that identifies the grader.
 
     Args:
         fence: whether to mark the answer as data for the model that checks it; `verify_fence` overrides this.
-        cue: result of `_cue`.
+        cue: result of `_choose_cue`.
     """
     check = _one_of(parameters, "check", CHECKS, "words")
     if check != "model":
         return partial(word_match_check, contained=check == "words"), {"check": check}
-    prompt = _prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
+    prompt = _find_prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
     own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
     fence = bool(parameters.get("verify_fence", fence))
     if fence:
         # Earlier versions had no fence here, so the fingerprint must name it to keep their grades apart.
         own["verify_fence"] = fence_mark(prompt, fence)
-    return partial(verify_check, prompt=_ended(prompt, cue), fence=fence), own
+    return partial(verify_check, prompt=_add_cue(prompt, cue), fence=fence), own
 
 
-def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:
+def _identifying_settings(parameters: Parameters, where: str) -> dict[str, Any]:
     given = {name: parameters[name] for name in IDENTIFYING if parameters.get(name) not in (None, "", "auto")}
     if where != "openai":
-        given["dtype"] = _dtype(parameters)
+        given["dtype"] = _number_format(parameters)
     return {name: value for name, value in given.items() if value != USUAL.get(name)}
 
 
-def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
+def _find_prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
         what = f"Unknown prompt '{name}'" if prompt is None else f"Prompt '{name}' is for {prompt.use}, not for {use}"
         raise InputError("prompt-does-not-fit", f"{what}.", f"Available for {use}: {fitting}.")
-    if unknown := [name for name in variables(prompt) if name not in USES[use].known]:
+    if unknown := [name for name in prompt_variables(prompt) if name not in USES[use].known]:
         raise InputError(
             "unknown-prompt-field",
             f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be filled in for {use}.",
@@ -385,12 +388,12 @@ def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], defaul
 
 def _passage_first(prompt: Prompt, fence: bool) -> bool:
     """Return whether prompts about the same passage share a longer beginning than those about the same question."""
-    names = variables(prompt)
+    names = prompt_variables(prompt)
     # The sentence about a fenced passage names its tag, and ends the system text if there is one.
     return "context" in names and ((fence and bool(prompt.system)) or names.index("context") == 0)
 
 
-def _short(model: str) -> str:
+def _short_model_name(model: str) -> str:
     return model.rsplit("/", 1)[-1].split("@", 1)[0]
 
 
@@ -461,7 +464,7 @@ UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 """Values that a fingerprint implies if it lacks these settings, whose present defaults depend on the computer."""
 
 
-def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
+def _reading_kind(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
     """Return a kind in which a model reads, with the common parameters and further ones."""
     settable = dict.fromkeys(
         ("model", "back_end", *LOCAL_SETTINGS, "dtype", "num_beams", "cue", *ENDPOINT_SETTINGS, "edition", "prompt")
@@ -479,17 +482,17 @@ _KINDS = (
         partial(_make_encoder, "EmbeddingGrader"),
         ("cuts",),
     ),
-    _reader(
+    _reading_kind(
         "Self-rating",
         "A language model reads the passage and rates from 0 to 5 how well it answers the question.",
         Reading(
             "self-rating",
             "Self-rating",
             {"transformers": "self-rating", "openai": "self-rating-chat"},
-            plainly(self_rating),
+            prepare_with_prompt(self_rating),
         ),
     ),
-    _reader(
+    _reading_kind(
         "Answer and check",
         "A language model extracts an answer, which is then compared with the answer key. The rating is 1 for right "
         "and 0 for wrong. Questions without an answer key are left out.",
@@ -498,7 +501,7 @@ _KINDS = (
             "Answer",
             {"transformers": "answer", "openai": "answer"},
             prepare_answer,
-            tells=answer_tells,
+            tells=answer_check_note,
             top=1,
         ),
         *CHECK,
@@ -514,7 +517,7 @@ _KINDS = (
             *("base_url", "key_variable"),
         ),
     ),
-    _reader(
+    _reading_kind(
         "Multiple choice",
         "A language model reads the passage and picks a choice: the likeliest one, or the letter that it writes. The "
         "rating is 1 for the right choice, else 0. Questions without choices are left out.",
@@ -531,7 +534,7 @@ _KINDS = (
         "by",
         "normalise",
     ),
-    _reader(
+    _reading_kind(
         "Direct judge",
         "A language model rates the passage against the query, without questions, on the scale of its prompt. The "
         "rating is the label.",
@@ -552,7 +555,7 @@ _KINDS = (
         partial(_make_encoder, "CitationSimilarity"),
         ("cuts",),
     ),
-    _reader(
+    _reading_kind(
         "Citation support",
         "A language model rates from 0 to 2 how much of a sentence of a response each passage supports that the "
         "sentence cites: none, partial or full support.",
@@ -560,7 +563,7 @@ _KINDS = (
             "support",
             "Citation support",
             {"transformers": "support", "openai": "support"},
-            plainly(support),
+            prepare_with_prompt(rate_support),
         ),
     ),
 )
@@ -603,10 +606,10 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
             f"Unknown parameter of the grader {name}: {', '.join(map(repr, strange))}.",
             f"Available: {', '.join(kind.settable)}.",
         )
-    return kind.make(parameters, built_in() if prompts is None else prompts)
+    return kind.make(parameters, built_in_prompts() if prompts is None else prompts)
 
 
-def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
+def find_remaking_parameters(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
     """Return the parameters from which a grader can be made again, derived from its stored identity.
 
     Returns:

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..atomic_files import written
+from ..atomic_files import replace_file
 from ..errors import GradingError, InputError, WorkbenchError
 from ..types import Asked, Grade, Status
-from ._grader_interface import NOTHING_USED, Control, Pair, Tokens, Usage, used_by
+from ._grader_interface import NOTHING_USED, Control, Pair, Tokens, Usage, make_usage
 from ._grader_kinds import make_grader
 from ._prompts.prompt import Prompt, read_prompt, write_prompt
 
@@ -73,7 +73,7 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
         The number of pairs.
 
     Raises:
-        InputError, ProjectError: see `atomic_files.written`.
+        InputError, ProjectError: see `atomic_files.replace_file`.
     """
     about = asdict(grader) | {
         "format": FORMAT,
@@ -83,7 +83,7 @@ def write_pairs(pairs: Iterable[tuple[str, Asked, str]], grader: PlannedGrader, 
     texts = [(name, pa.string()) for name in ("custom_id", "question", "answer_key", "passage")]
     schema = pa.schema([*texts, ("choices", pa.list_(pa.string()))], {KEY: json.dumps(about).encode()})
     number, waiting = 0, iter(pairs)
-    with written(path) as made, pq.ParquetWriter(made, schema) as out:
+    with replace_file(path) as made, pq.ParquetWriter(made, schema) as out:
         while batch := list(islice(waiting, ROWS)):
             rows = [
                 {"custom_id": name, "question": asked.text, "answer_key": asked.answer_key, "passage": passage,
@@ -149,10 +149,10 @@ _GRADES = pa.schema(
 
 def holds_grades(path: Path) -> bool:
     """Return whether a file has the columns of grades."""
-    return path.suffix == ".parquet" and {"custom_id", "status"} <= set(_columns(path) or ())
+    return path.suffix == ".parquet" and {"custom_id", "status"} <= set(_column_names(path) or ())
 
 
-def _columns(path: Path) -> list[str] | None:
+def _column_names(path: Path) -> list[str] | None:
     """Return the names of a Parquet file's columns; None if it is unreadable."""
     try:
         return list(pq.read_schema(path).names)
@@ -185,7 +185,7 @@ def _named_grade(row: dict[str, Any], line: int) -> NamedGrade:
         raise ValueError(f"row {line}: the custom_id is missing, or a number is below 0")
     if row["distribution"] is not None:
         row["distribution"] = tuple(row["distribution"])
-    usage = used_by(used[0], Tokens(*used[1:]), 0.0) if any(used) else NOTHING_USED
+    usage = make_usage(used[0], Tokens(*used[1:]), 0.0) if any(used) else NOTHING_USED
     return NamedGrade(name, Grade(**row), usage, line)
 
 
@@ -284,20 +284,20 @@ def grade_plan(
         GradingError: Ray is not installed or not reachable, or the grader cannot work.
     """
     planned = planned_grader(plan)
-    names = _names([plan])
+    names = _names_in_files([plan])
     if planned is None:
         check_vllm_calls(plan)
     left = folder / "left" / "plan.parquet"
     left.parent.mkdir(parents=True, exist_ok=True)
     _set_damaged_aside(folder, report)
-    known = _known(names, folder)
+    known = _known_names(names, folder)
     before = len(known)
     if before == len(names):
         return GradedPlan(len(names), before, before)
-    ray = _connect(address)
+    ray = _join_cluster(address)
     idle = False
     try:
-        size, gpus = _room(ray, workers, gpus)
+        size, gpus = _count_workers(ray, workers, gpus)
         for rows in BLOCKS:
             missing = len(names) - len(known)
             report(f"{missing:,} of {len(names):,} rows to grade, {rows} at a time")
@@ -308,7 +308,7 @@ def grade_plan(
             except Exception as error:
                 # Ray raises errors of many classes, its own and those of workers; the next pass resolves most of them.
                 reason = last_line(error)
-            known, had = _known(names, folder), len(known)
+            known, had = _known_names(names, folder), len(known)
             if len(known) == len(names):
                 break
             idle = len(known) == had
@@ -421,18 +421,18 @@ def _write_left(plan: Path, known: set[str], left: Path) -> None:
             out.write_batch(batch.filter(pc.invert(pc.is_in(batch["custom_id"], value_set=done))))
 
 
-def _names(paths: Sequence[Path]) -> set[str]:
+def _names_in_files(paths: Sequence[Path]) -> set[str]:
     return {name for path in paths for name in pq.read_table(path, columns=["custom_id"])["custom_id"].to_pylist()}
 
 
-def _known(names: set[str], folder: Path) -> set[str]:
-    return names & _names(sorted(folder.glob("*.parquet")))
+def _known_names(names: set[str], folder: Path) -> set[str]:
+    return names & _names_in_files(sorted(folder.glob("*.parquet")))
 
 
 def _set_damaged_aside(folder: Path, report: Report) -> None:
     """Rename unfinished files of killed workers, so that their rows are graded again."""
     for path in sorted(folder.glob("*.parquet")):
-        columns = _columns(path)
+        columns = _column_names(path)
         if columns is None:
             path.rename(path.with_suffix(".damaged"))
             report(f"{path.name} is incomplete and was renamed to .damaged")
@@ -442,7 +442,7 @@ def _set_damaged_aside(folder: Path, report: Report) -> None:
             )
 
 
-def _connect(address: str | None) -> Any:
+def _join_cluster(address: str | None) -> Any:
     # Without this setting, Ray sends usage statistics to its makers.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
@@ -464,12 +464,12 @@ def _connect(address: str | None) -> Any:
     return ray
 
 
-def _room(ray: Any, workers: int | None, gpus: float | None) -> tuple[int, float]:
+def _count_workers(ray: Any, workers: int | None, gpus: float | None) -> tuple[int, float]:
     """Return the number of workers, and the GPUs of each."""
-    there = ray.cluster_resources()
+    resources = ray.cluster_resources()
     if gpus is None:
-        gpus = 1.0 if there.get("GPU") else 0.0
-    room = there.get("GPU", 0) / gpus if gpus else there.get("CPU", 1)
+        gpus = 1.0 if resources.get("GPU") else 0.0
+    room = resources.get("GPU", 0) / gpus if gpus else resources.get("CPU", 1)
     return workers or max(int(room), 1), gpus
 
 

@@ -8,15 +8,15 @@ from ._drafting import (
     KeyPassage as KeyPassage,
     Kind as Kind,
     Report as Report,
-    blank as blank,
+    blank_generation as blank_generation,
     draft_answer_key as draft_answer_key,
+    draft_proposals as draft_proposals,
     draft_rewordings as draft_rewordings,
     find_prompt as find_prompt,
     fitting_prompts as fitting_prompts,
     make_drafter as make_drafter,
     passages_for_key as passages_for_key,
     run_drafting as run_drafting,
-    suggest as suggest,
     usual_settings as usual_settings,
 )
 from ._grade_storage import (
@@ -26,19 +26,25 @@ from ._grade_storage import (
     drop_vectors as drop_vectors,
     write_grades as write_grades,
 )
-from ._grader_checks import AGAIN as AGAIN, PROBED as PROBED, SENTINELS as SENTINELS, probe as probe, watch as watch
+from ._grader_checks import (
+    AGAIN as AGAIN,
+    PROBED as PROBED,
+    SENTINELS as SENTINELS,
+    probe_grader as probe_grader,
+    watch_grader as watch_grader,
+)
 from ._grading_jobs import (
     Standing as Standing,
+    advance_batches as advance_batches,
+    batch_standing as batch_standing,
     call_batches as call_batches,
-    cancel as cancel,
-    follow as follow,
+    cancel_batches as cancel_batches,
+    follow_batches as follow_batches,
+    jobs_outcome as jobs_outcome,
     make_control as make_control,
-    outcome as outcome,
     run_job as run_job,
-    send as send,
-    standing as standing,
+    send_batches as send_batches,
     start_job as start_job,
-    step as step,
     waiting_jobs as waiting_jobs,
 )
 from ._needed_pairs import (
@@ -48,26 +54,30 @@ from ._needed_pairs import (
     Request as Request,
     Scope as Scope,
     Which as Which,
+    count_reasons as count_reasons,
     doubtful_pairs as doubtful_pairs,
     left_out as left_out,
     make_plan as make_plan,
     missing_pairs as missing_pairs,
-    reasons as reasons,
 )
-from ._offline_grading import take_in as take_in, take_in_grades as take_in_grades, write_missing as write_missing
+from ._offline_grading import (
+    import_answer_files as import_answer_files,
+    import_grade_files as import_grade_files,
+    write_missing as write_missing,
+)
 from ._price_tag import (
     Bill as Bill,
     PriceTag as PriceTag,
-    bills as bills,
+    list_bills as list_bills,
     price_tag as price_tag,
     sampled_price as sampled_price,
     time_needed as time_needed,
 )
 from ._prompt_preview import (
     SampleOutcome as SampleOutcome,
-    fill_in as fill_in,
+    fill_for_question as fill_for_question,
+    has_only_samples as has_only_samples,
     judged_sample as judged_sample,
-    only_tried as only_tried,
     pair_to_try as pair_to_try,
     questions_for as questions_for,
     questions_to_try as questions_to_try,

@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from ..bank import Drafted, Generation, add_generations, cleaned, find_question, graders, named_graders, prompts
+from ..bank import (
+    Drafted,
+    Generation,
+    add_generations,
+    clean_line,
+    find_question,
+    label_graders,
+    list_prompts,
+    named_graders,
+)
 from ..errors import GradingError, InputError, check_known
 from ..graders import (
     BACK_ENDS,
@@ -19,19 +28,19 @@ from ..graders import (
     Completion,
     Control,
     Prompt,
-    answers,
     back_end_name,
     ill_formed,
     make_back_end,
+    other_models_note,
     parse_list,
-    said_of_models,
-    unanswerable,
-    variables,
+    prompt_variables,
+    says_unanswerable,
+    stream_completions,
 )
-from ..jobs import Caps, Carrier, Progress, Report as Watch, carry, job_control
+from ..jobs import Caps, Carrier, Progress, Report as Watch, job_control, run_recorded_job
 from ..labels import MISSING, Policy, basis, load_ratings
-from ..records import add_job, check_queries, passage_texts, queries_of, visible
-from ..store import Cursor, Project, log
+from ..records import add_job, check_queries, passage_texts, queries_of, visible_rows
+from ..store import Cursor, Project, log_action
 from ..types import Query, Question, Subtopic
 
 Kind = Literal["question", "nugget"]
@@ -151,9 +160,9 @@ def usual_settings(project: Project) -> dict[str, str]:
     names = ("back_end", "model", "base_url", "key_variable")
     # An extractive model cannot write. The back end vLLM of earlier versions does not exist any more.
     known = [
-        one for one in named_graders(project)
-        if one.parameters.get("model") and one.kind != "extractive"
-        and one.parameters.get("back_end") in (None, *BACK_ENDS)
+        grader for grader in named_graders(project)
+        if grader.parameters.get("model") and grader.kind != "extractive"
+        and grader.parameters.get("back_end") in (None, *BACK_ENDS)
     ]  # fmt: skip
     latest = max(known, key=lambda grader: grader.made_at).parameters if known else {"model": LOCAL_MODEL}
     settings = {name: str(latest[name]) for name in names if latest.get(name)}
@@ -162,10 +171,10 @@ def usual_settings(project: Project) -> dict[str, str]:
 
 def fitting_prompts(project: Project, kind: str) -> list[Prompt]:
     """Return the prompts of a project for drafting questions, nuggets, answer keys or items."""
-    return [prompt for prompt in prompts(project).values() if prompt.use == USES[kind]]
+    return [prompt for prompt in list_prompts(project).values() if prompt.use == USES[kind]]
 
 
-def suggest(
+def draft_proposals(
     project: Project,
     drafter: Drafter,
     query_ids: Sequence[str] | None,
@@ -196,13 +205,15 @@ def suggest(
         raise InputError("limit-out-of-range", f"Invalid number of proposals: {n}.", f"Use a number from 1 to {MOST}.")
     requests: list[Asked] = []
     failed: list[Failure] = []
-    for query, subtopic, asked in _requests(project, _chosen(project, query_ids), kind, prompt):
-        values = values_of(query, subtopic, n)
-        if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
+    for query, subtopic, asked in _list_requests(project, _chosen_queries(project, query_ids), kind, prompt):
+        values = prompt_values(query, subtopic, n)
+        if lacking := [IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values]:
             reason = f"prompt '{asked.name}' needs {', '.join(lacking)}, which the query does not have"
             failed.append(Failure(query.query_id, None, reason))
             continue
-        empty = blank(kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None)
+        empty = blank_generation(
+            kind, query.query_id, drafter, asked, subtopic_id=subtopic.subtopic_id if subtopic else None
+        )
         call = Call(asked, values, "json", max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
         requests.append((call, partial(_read_list, empty, asked.template)))
     request = {"drafts": kind, "query_ids": query_ids and [*query_ids], "prompt": prompt, "n": n}
@@ -246,35 +257,35 @@ def run_drafting(
     logged |= {"query": asked["query_id"]} if "query_id" in asked else {}
     with project.transaction(act="write with models", author=author) as cursor:
         job = add_job(cursor, kind, None, asked, total, author)
-        log(cursor, author, f"start {kind}", job=job, count=total, **logged)
+        log_action(cursor, author, f"start {kind}", job=job, count=total, **logged)
     failures = list(failed)
     stored: dict[int, list[int]] = {}
     left_out = 0
 
-    def drafts() -> Iterator[list[Generation]]:
+    def draft_batches() -> Iterator[list[Generation]]:
         nonlocal left_out
         for block in blocks:
-            for batch in answers(drafter.back_end, [call for call, _ in block], control):
+            for batch in stream_completions(drafter.back_end, [call for call, _ in block], control):
                 read = [block[at][1](completion) for at, completion in batch]
-                failures.extend(_failure(one) for one in read if one.reason is not None)
-                left_out += sum(len(one.texts[most:]) for one in read)
-                yield [replace(one, texts=one.texts[:most]) for one in read]
+                failures.extend(_make_failure(generation) for generation in read if generation.reason is not None)
+                left_out += sum(len(generation.texts[most:]) for generation in read)
+                yield [replace(generation, texts=generation.texts[:most]) for generation in read]
             if control.stopping:
                 break
 
-    def write(cursor: Cursor, some: Sequence[Generation]) -> None:
+    def store_drafts(cursor: Cursor, some: Sequence[Generation]) -> None:
         # A repeated transaction replaces the keys of the first attempt.
         stored[carrier.progress.done] = add_generations(cursor, some, author)
 
     carrier = Carrier[Generation](
-        project, job, Progress("running", total), partial(watch, drafter.model), control, write,
-        failed=lambda one: one.reason is not None,
+        project, job, Progress("running", total), partial(watch, drafter.model), control, store_drafts,
+        failed=lambda generation: generation.reason is not None,
     )  # fmt: skip
     try:
-        final = carry(
-            carrier, drafts, "Start again", "to continue", "The model",
-            lambda: said_of_models(drafter.model, control.models),
-            lambda cursor, final: log(
+        final = run_recorded_job(
+            carrier, draft_batches, "Start again", "to continue", "The model",
+            lambda: other_models_note(drafter.model, control.models),
+            lambda cursor, final: log_action(
                 cursor, author, "draft items" if kind == "items" else "draft questions", job=job, asked=final.done,
                 proposals=sum(map(len, stored.values())), **logged,
             ),
@@ -288,12 +299,14 @@ def run_drafting(
     return Report(final.done, keys, failures, left_out, total - final.done)
 
 
-def _failure(one: Generation) -> Failure:
-    reason = f"passage {one.passage_id}: {one.reason}" if one.kind == "item" else str(one.reason)
-    return Failure(one.query_id, one.subtopic_id, reason)
+def _make_failure(generation: Generation) -> Failure:
+    reason = (
+        f"passage {generation.passage_id}: {generation.reason}" if generation.kind == "item" else str(generation.reason)
+    )
+    return Failure(generation.query_id, generation.subtopic_id, reason)
 
 
-def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
+def _chosen_queries(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
     every = {query.query_id: query for query in queries_of(project)}
     if not every:
         raise InputError("no-queries", "The project has no queries.", "Import queries first.")
@@ -301,14 +314,14 @@ def _chosen(project: Project, query_ids: Sequence[str] | None) -> list[Query]:
     return list(every.values()) if query_ids is None else [every[query_id] for query_id in dict.fromkeys(query_ids)]
 
 
-def _requests(
+def _list_requests(
     project: Project, queries: Sequence[Query], kind: Kind, name: str | None
 ) -> Iterator[tuple[Query, Subtopic | None, Prompt]]:
     """Yield the requests: once per subtopic if the prompt uses subtopics, else once per query."""
     by_subtopic, by_query = (find_prompt(project, name or usual, kind) for usual in DEFAULT_PROMPTS[kind])
     for query in queries:
         prompt = by_subtopic if query.subtopics else by_query
-        if "query_subtopic" in variables(prompt) and query.subtopics:
+        if "query_subtopic" in prompt_variables(prompt) and query.subtopics:
             yield from ((query, subtopic, prompt) for subtopic in query.subtopics)
         else:
             yield query, None, prompt
@@ -325,19 +338,19 @@ def find_prompt(project: Project, name: str, kind: str) -> Prompt:
     return fitting[name]
 
 
-def values_of(query: Query, subtopic: Subtopic | None, n: int) -> dict[str, str]:
+def prompt_values(query: Query, subtopic: Subtopic | None, n: int) -> dict[str, str]:
     """Return the values for a prompt by variable, without those that the query does not have."""
-    found = {
+    values = {
         "query_title": query.text,
         "query_subtopic": subtopic.text if subtopic else None,
         "narrative": query.narrative,
         "correct_answer": query.answer,
         "n": str(n),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
-def blank(
+def blank_generation(
     kind: Drafted,
     query_id: str,
     drafter: Drafter,
@@ -356,7 +369,7 @@ def blank(
 def _read_list(empty: Generation, template: str, completion: Completion) -> Generation:
     """Return the list from a model's reply, without the examples of the prompt, which small models repeat."""
     items, fault = parse_list(completion.text, FIELDS[empty.kind])
-    read = dict.fromkeys(filter(None, map(cleaned, items)))
+    read = dict.fromkeys(filter(None, map(clean_line, items)))
     texts = tuple(text for text in read if f'"{text}"' not in template)
     reasons = {
         completion.error: completion.error is not None,
@@ -405,7 +418,7 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
     """
     judged: dict[str, int] = dict(
         project.rows(
-            f"SELECT passage_id, max(value)::INTEGER FROM {visible(project, 'judgments')}"
+            f"SELECT passage_id, max(value)::INTEGER FROM {visible_rows(project, 'judgments')}"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE query_id = ? GROUP BY passage_id",
             [question.query_id],
@@ -413,7 +426,7 @@ def passages_for_key(project: Project, policy: Policy, question: Question) -> li
     )
     rated: dict[str, int] = {}
     least = policy.min_rating
-    if any(grader.grades for grader in graders(project)):
+    if any(grader.grades for grader in label_graders(project)):
         base = basis(project, policy)
         least = base.min_rating
         known = load_ratings(project, base, question.query_id, [question])
@@ -460,9 +473,9 @@ def draft_answer_key(
             "empty-question", "The question or the passage has no text.", "Choose a question and a passage with text."
         )
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
-    values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
+    values = prompt_values(query, None, 1) | {"question": str(question.text), "context": passage}
     _check_values(asked, values)
-    empty = blank(
+    empty = blank_generation(
         "answer key", query.query_id, drafter, asked,
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
     )  # fmt: skip
@@ -487,7 +500,7 @@ def _run_one(
 
 
 def _check_values(asked: Prompt, values: Mapping[str, str]) -> None:
-    if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
+    if lacking := [IN_WORDS.get(name, name) for name in prompt_variables(asked) if name not in values]:
         raise InputError(
             "prompt-value-missing",
             f"Prompt '{asked.name}' needs {', '.join(lacking)}, which is missing.",
@@ -519,21 +532,21 @@ def draft_rewordings(
     """
     asked = find_prompt(project, prompt or "rewordings", "rewording")
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
-    values = values_of(query, None, n) | {"question": str(question.text), "context": examples}
+    values = prompt_values(query, None, n) | {"question": str(question.text), "context": examples}
     _check_values(asked, values)
-    empty = blank("rewording", query.query_id, drafter, asked, question_id=question.question_id)
+    empty = blank_generation("rewording", query.query_id, drafter, asked, question_id=question.question_id)
     call = Call(asked, values, "json", fence=drafter.fence, max_tokens=max(LEAST_TOKENS, TOKENS_EACH * n))
     return _run_one(project, drafter, call, partial(_read_list, empty, asked.template), empty, author, control, n)
 
 
 def _read_key(empty: Generation, completion: Completion) -> Generation:
-    text = cleaned(completion.text)
+    text = clean_line(completion.text)
     reasons = {
         completion.error: completion.error is not None,
         CUT_OFF: not completion.complete,
         EMPTY: not text,
         # A plain "no" is the right answer to many questions.
-        "the model found no answer in the passage": unanswerable(text) and text.strip(" .!").lower() != "no",
+        "the model found no answer in the passage": says_unanswerable(text) and text.strip(" .!").lower() != "no",
         "the answer is only a letter or a punctuation mark": ill_formed(text),
     }
     return _first_reason(empty, (text,), completion, reasons)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..graders import Kept, Outcome
-from ..store import Cursor, Project, lent, stage, table_of
+from ..store import Cursor, Project, lend_table, stage_columns, table_of
 from ..text import clean_or_none
 
 ROUNDING = 1e-4
@@ -60,48 +60,48 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
         "passage_text_key": [passage for _, passage, _ in outcomes],
         "rating": [grade.rating for grade in grades],
         "defaulted": [grade.status == "defaulted" for grade in grades],
-        "confidence": [_share(grade.confidence) for grade in grades],
+        "confidence": [_valid_share(grade.confidence) for grade in grades],
         "answer": [clean_or_none(grade.answer) for grade in grades],
         "raw": [clean_or_none(grade.raw) for grade in grades],
         "job_key": [job_key] * len(grades),
         "note": [clean_or_none(grade.note) for grade in grades],
-        "distribution": [_shares(grade.distribution) for grade in grades],
+        "distribution": [_valid_shares(grade.distribution) for grade in grades],
         "reason": [clean_or_none(grade.reason) for grade in grades],
     }
     write_grades(cursor, table_of(columns, _GRADE_COLUMNS))
 
 
-def _share(number: float | None) -> float | None:
+def _valid_share(number: float | None) -> float | None:
     """Return a confidence as stored: a number from 0 to 1; None for anything else, which is not a confidence."""
     if number is None or not -ROUNDING <= number <= 1 + ROUNDING:
         return None
     return min(max(number, 0.0), 1.0)
 
 
-def _shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
+def _valid_shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
     """Return a distribution as stored: None if any number is not a share."""
     if numbers is None:
         return None
-    shares = [_share(number) for number in numbers]
+    shares = [_valid_share(number) for number in numbers]
     return None if None in shares else [share for share in shares if share is not None]
 
 
-def write_grades(cursor: Cursor, found: pa.Table) -> Written:
+def write_grades(cursor: Cursor, results: pa.Table) -> Written:
     """Store results for pairs: usable ratings as grades, the rest as failures.
 
     If a pair has a grade or is repeated, the first rating is kept.
 
     Args:
-        found: one row per result, with columns of `grades` (missing ones are NULL) and the `reason` of a failure; `row`
-            numbers the rows in order.
+        results: one row per result, with columns of `grades` (missing ones are NULL) and the `reason` of a failure;
+            `row` numbers the rows in order.
     """
     # Keys grow with time, so the database can skip whole row groups that are older than these questions.
-    bounds = pc.min_max(found["question_text_key"])
-    failing = found["rating"].null_count
-    with lent(cursor, "new_grades", found):
+    bounds = pc.min_max(results["question_text_key"])
+    failing = results["rating"].null_count
+    with lend_table(cursor, "new_grades", results):
         before = _graded_before(cursor, bounds["min"].as_py(), bounds["max"].as_py())
         # Most tables have no repeated pairs, and this check costs a tenth of grouping the rows.
-        as_they_are = not (len(before) or failing) and _each_once(found)
+        as_they_are = not (len(before) or failing) and _each_once(results)
         failed = 0
         if failing:
             failed = cursor.execute(
@@ -109,18 +109,18 @@ def write_grades(cursor: Cursor, found: pa.Table) -> Written:
                 f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades WHERE rating IS NULL"
                 " ORDER BY row"
             ).fetchall()[0][0]
-        rows = found
+        rows = results
         if not as_they_are:
-            with lent(cursor, "graded_before", before):
+            with lend_table(cursor, "graded_before", before):
                 rows = cursor.execute(
                     "SELECT * FROM new_grades WHERE row IN (SELECT min(row) FROM new_grades WHERE rating IS NOT NULL"
                     "  GROUP BY grader_key, question_text_key, passage_text_key)"
                     " AND row NOT IN (SELECT row FROM graded_before) ORDER BY row"
                 ).to_arrow_table()
     if len(rows):
-        said = [name for name in rows.column_names if rows[name].null_count < len(rows)]
-        columns = ", ".join(name for name in said if name not in ("row", "reason"))
-        with lent(cursor, "graded_now", rows):
+        filled = [name for name in rows.column_names if rows[name].null_count < len(rows)]
+        columns = ", ".join(name for name in filled if name not in ("row", "reason"))
+        with lend_table(cursor, "graded_now", rows):
             # RETURNING makes the engine append to the row groups of the previous statement, row by row. Any other
             # statement begins new row groups, which are merged in memory at the end of the transaction. Less than a row
             # group is buffered before it is copied, which takes 1.5 times as long.
@@ -145,10 +145,10 @@ def _graded_before(cursor: Cursor, least: int | None, greatest: int | None) -> p
     ).to_arrow_table()
 
 
-def _each_once(found: pa.Table) -> bool:
+def _each_once(results: pa.Table) -> bool:
     """Return whether no pair of a grader is repeated."""
     graders, questions, passages = (
-        found[name].to_numpy() for name in ("grader_key", "question_text_key", "passage_text_key")
+        results[name].to_numpy() for name in ("grader_key", "question_text_key", "passage_text_key")
     )
     pairs = (passages.astype(np.int64) << 32) | questions
     for grader in np.unique(graders):
@@ -189,18 +189,22 @@ class ProjectVectors:
         """Store vectors that are not stored yet; see `VectorStore`."""
         known = self._digests(encoder, role)
         new = [
-            (encoder, role, digest, one.vector, one.sentences) for digest, one in kept.items() if digest not in known
+            (encoder, role, digest, vectors.vector, vectors.sentences)
+            for digest, vectors in kept.items()
+            if digest not in known
         ]
         if not new:
             return
 
-        def write(cursor: Cursor) -> None:
-            stage(cursor, "new_vectors", dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)), _COLUMNS)
+        def write_vectors(cursor: Cursor) -> None:
+            stage_columns(
+                cursor, "new_vectors", dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)), _COLUMNS
+            )
             cursor.execute(
                 "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors USING (encoder, role, digest)"
             )
 
-        self.project.write(write)
+        self.project.write(write_vectors)
         known.update(digest for _, _, digest, _, _ in new)
 
     def _digests(self, encoder: str, role: str) -> set[bytes]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
-from ..bank import Drift, drift, grader_key, prompts, refuse_drifted, remember_settings, settings_again
+from ..bank import Drift, grader_drift, grader_key, list_prompts, refuse_drifted, remember_settings, settings_again
 from ..errors import InputError
 from ..graders import CHANGES, Control, Grader, is_remote, make_grader
-from ..store import Project, log
+from ..store import Project, log_action
 from ..types import ANSWERED, GraderSpec
 from ._needed_pairs import with_texts
 
@@ -16,7 +16,7 @@ SENTINELS, AGAIN, FEWEST = 200, 10, 20
 """Number of pairs that measure the noise, number of them that each job asks again, and the fewest to measure noise."""
 
 
-def watch(project: Project, grader: Grader, author: str, control: Control, pairs: int | None = None) -> Drift:
+def watch_grader(project: Project, grader: Grader, author: str, control: Control, pairs: int | None = None) -> Drift:
     """Begin to watch a grader, or check it again now.
 
     Args:
@@ -35,14 +35,14 @@ def watch(project: Project, grader: Grader, author: str, control: Control, pairs
             "Watch a grader at an endpoint.",
         )
     _ask_again(project, grader, author, control, pairs or (SENTINELS if begun is None else AGAIN), begun is not None)
-    found = drift(project, grader.spec)
-    assert found is not None
-    return found
+    state = grader_drift(project, grader.spec)
+    assert state is not None
+    return state
 
 
 def pairs_again(project: Project, spec: GraderSpec) -> int:
     """Return the number of pairs that the next job of a grader asks again."""
-    found = drift(project, spec)
+    found = grader_drift(project, spec)
     return 0 if found is None else min(AGAIN, found.pairs)
 
 
@@ -71,7 +71,9 @@ def _ask_again(project: Project, grader: Grader, author: str, control: Control, 
             f"Grade first: exam grade --grader '{grader.spec.name}'",
         )
     texts = with_texts(project, grader.spec, pairs)
-    outcomes = [one for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for one in batch]
+    outcomes = [
+        outcome for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for outcome in batch
+    ]
     if not outcomes:
         return
     with project.transaction(act="grade", author=author) as cursor:
@@ -82,18 +84,18 @@ def _ask_again(project: Project, grader: Grader, author: str, control: Control, 
             "INSERT INTO sentinel_answers VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)",
             [[key, question, passage, number, grade.rating] for question, passage, grade in outcomes],
         )
-    found = drift(project, grader.spec)
-    if found is not None and found.alarm is not None:
+    state = grader_drift(project, grader.spec)
+    if state is not None and state.alarm is not None:
         _begin_edition(project, grader.spec, author)
 
 
 def _begin_edition(project: Project, spec: GraderSpec, author: str) -> None:
     """Save the grader with a new fingerprint under a name of its own, if its settings are known."""
     with project.transaction(act="grade", author=author) as cursor:
-        log(cursor, author, "notice changed model", grader=spec.name)
+        log_action(cursor, author, "notice changed model", grader=spec.name)
     if (known := settings_again(project, spec)) is not None:
         parameters = known.parameters | {"edition": known.parameters.get("edition", 1) + 1}
-        renewed = make_grader(known.kind, parameters, prompts(project))
+        renewed = make_grader(known.kind, parameters, list_prompts(project))
         remember_settings(project, renewed, known.kind, parameters, author)
 
 
@@ -101,7 +103,7 @@ PROBED = 20
 """Default number of pairs for each change."""
 
 
-def probe(project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED) -> int:
+def probe_grader(project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED) -> int:
     """Ask a grader about changed passages of pairs that it graded, and store its answers.
 
     Changes that keep an answer start from answered pairs, all others from pairs without an answer.
@@ -129,16 +131,16 @@ def probe(project: Project, grader: Grader, author: str, control: Control, pairs
             f"'{spec.name}' needs a pair with an answer and a pair without one for a probe.",
             f"Grade more pairs: exam grade --grader '{spec.name}'",
         )
-    texts = with_texts(project, spec, [pair[:2] for found in chosen.values() for pair in found])
+    texts = with_texts(project, spec, [pair[:2] for rated in chosen.values() for pair in rated])
     rows, passages, asked = [], dict[int, str](), []
     for name, change in CHANGES.items():
         for number, (question, passage, before) in enumerate(chosen[change.keeps]):
-            other = _other(chosen[True], question, number, texts.passages)
+            other = _other_passage(chosen[True], question, number, texts.passages)
             text = change.make(texts.questions[question].text, texts.passages[passage], other, number)
             rows.append((name, question, passage, before))
             passages[len(passages)] = text
             asked.append((question, len(passages) - 1))
-    found = {
+    rated = {
         place: grade.rating
         for batch in grader.grade(texts.questions, passages, asked, control)
         for _, place, grade in batch
@@ -147,13 +149,15 @@ def probe(project: Project, grader: Grader, author: str, control: Control, pairs
         ((number,),) = cursor.execute("SELECT coalesce(max(probe) + 1, 1) FROM probe_answers").fetchall()
         cursor.executemany(
             "INSERT INTO probe_answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
-            [[key, number, *rows[place], rating, author] for place, rating in found.items()],
+            [[key, number, *rows[place], rating, author] for place, rating in rated.items()],
         )
-        log(cursor, author, "probe grader", grader=spec.name, answers=len(found))
-    return len(found)
+        log_action(cursor, author, "probe grader", grader=spec.name, answers=len(rated))
+    return len(rated)
 
 
-def _other(answered: Sequence[tuple[int, int, int]], question: int, number: int, passages: Mapping[int, str]) -> str:
+def _other_passage(
+    answered: Sequence[tuple[int, int, int]], question: int, number: int, passages: Mapping[int, str]
+) -> str:
     """Return a passage that answers another question; if only one question was answered, a passage that answers it."""
     others = [passage for asked, passage, _ in answered if asked != question] or [answered[0][1]]
     return passages[random.Random(number).choice(others)]

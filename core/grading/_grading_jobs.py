@@ -32,12 +32,12 @@ from ..graders import (
     PassingError,
     Tokens,
     Usage,
-    asked_by,
-    endpoint_of,
+    grader_endpoint,
     is_remote,
-    said_of_models,
-    tokens_told,
-    used_by,
+    make_usage,
+    other_models_note,
+    request_kind,
+    tokens_in_answer,
 )
 from ..jobs import (
     BackgroundJob,
@@ -45,22 +45,22 @@ from ..jobs import (
     Carrier,
     Progress,
     Report as Watch,
-    carry,
     find_job,
+    find_jobs,
     job_control,
-    jobs,
+    job_usage,
     record_usage,
+    run_recorded_job,
     start_background,
-    usage_of,
 )
 from ..records import Job, add_job, end_job, wait_for_batches
-from ..store import Cursor, Project, log, stage
+from ..store import Cursor, Project, log_action, stage_columns
 from ..types import GraderSpec
 from ._grade_storage import ProjectVectors, add_outcomes
 from ._grader_checks import check_again
-from ._needed_pairs import Request, asked_of, ordered_pairs, pairs_to_grade, trial_pairs, with_texts
-from ._offline_grading import CHUNK, Taking, calls_of, fault_of, in_chunks, is_answered, pair_of
-from ._price_tag import billed, tag_of, told_of
+from ._needed_pairs import Request, ordered_pairs, pairs_to_grade, request_record, trial_pairs, with_texts
+from ._offline_grading import CHUNK, Taking, find_name_fault, in_chunks, is_answered, pair_of_call, replay_pairs
+from ._price_tag import billing_sentence, estimate_record, price_of_pairs
 
 NO_ROOM = frozenset(("token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "enqueued_limit_exceeded"))
 """Error codes with which an endpoint refuses a batch that it would accept later, with fewer waiting calls."""
@@ -165,38 +165,38 @@ def call_batches(project: Project, job: int) -> list[CallBatch]:
 def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
     """Return the jobs of a grader that wait for batches, oldest first."""
     key = project.read(lambda cursor: grader_key(cursor, spec))
-    return [] if key is None else jobs(project, "grading", subject=key, state="waiting")[::-1]
+    return [] if key is None else find_jobs(project, "grading", subject=key, state="waiting")[::-1]
 
 
-def standing(project: Project, spec: GraderSpec) -> Standing:
+def batch_standing(project: Project, spec: GraderSpec) -> Standing:
     """Return the progress of a grader's batches at the last look, without a call of the endpoint."""
-    found = waiting_jobs(project, spec)
-    batches = [batch for job in found for batch in call_batches(project, job.key)]
+    waiting = waiting_jobs(project, spec)
+    batches = [batch for job in waiting for batch in call_batches(project, job.key)]
     made = {
         batch: batch.calls if batch.state == "taken" else min(batch.done, batch.calls)
         for batch in batches
         if batch.open or batch.state == "taken"
     }
     return Standing(
-        len(found),
+        len(waiting),
         dict(Counter(batch.status for batch in batches if batch.open)),
         sum(batch.calls for batch in made),
         sum(made.values()),
-        sum(job.done for job in found),
-        sum(job.failed for job in found),
-        sum(job.total for job in found),
-        reduce(Usage.plus, map(usage_of, found), NOTHING_USED),
+        sum(job.done for job in waiting),
+        sum(job.failed for job in waiting),
+        sum(job.total for job in waiting),
+        reduce(Usage.plus, map(job_usage, waiting), NOTHING_USED),
     )
 
 
-def send(
+def send_batches(
     project: Project,
     grader: Grader,
     request: Request,
     author: str,
     report: Callable[[str], None] = lambda line: None,
 ) -> list[int]:
-    """Plan batches of the missing calls, in addition to waiting ones; `step` uploads them.
+    """Plan batches of the missing calls, in addition to waiting ones; `advance_batches` uploads them.
 
     The first time, one pair is asked alone at the full price. An invalid key, an unknown model or a refused field then
     fails at once, instead of in every answer of a slow batch.
@@ -212,26 +212,26 @@ def send(
         InputError: the bank version or a run is unknown, or money is limited and the model has no price.
     """
     version = check_version(project, request.bank_version)
-    control = _control(project, grader, asked_of(request), report)
+    control = _batch_control(project, grader, request_record(request), report)
     if pairs := ordered_pairs(project, grader, version, request.scope):
         check_again(project, grader, author, control)
-        asked = asked_of(request) | {
+        asked = request_record(request) | {
             "bank_version": version,
             "batch": True,
-            "address": endpoint_of(grader).endpoint.base_url,
-            "told": told_of(tag_of(project, grader, pairs), batch=True),
+            "address": grader_endpoint(grader).endpoint.base_url,
+            "told": estimate_record(price_of_pairs(project, grader, pairs), batch=True),
             "stopped": False,
         }
         with project.transaction(act="grade", author=author) as cursor:
             job = add_job(cursor, "grading", put_grader(cursor, grader.spec), asked, len(pairs), author)
-            log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs))
+            log_action(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=len(pairs))
         try:
-            outcomes = _learn(project, grader, pairs, control)
+            outcomes = _learn_dialect(project, grader, pairs, control)
             Taking(project, grader, author, job).write(outcomes, control.usage if control.usage.calls else None)
-            asked |= {"alone": asdict(control.usage), "dialect": endpoint_of(grader).dialect}
-            endpoint_of(grader).speak(asked["dialect"])
+            asked |= {"alone": asdict(control.usage), "dialect": grader_endpoint(grader).dialect}
+            grader_endpoint(grader).speak(asked["dialect"])
             known = {outcome[:2] for outcome in outcomes}
-            _plan(
+            _plan_batches(
                 project,
                 grader,
                 author,
@@ -245,7 +245,7 @@ def send(
     return [job.key for job in waiting_jobs(project, grader.spec)]
 
 
-def _control(
+def _batch_control(
     project: Project,
     grader: Grader,
     asked: Mapping[str, Any],
@@ -253,12 +253,12 @@ def _control(
     batch: bool = False,
 ) -> Control:
     caps = Caps(max_calls=asked.get("max_calls"), max_cost=asked.get("max_cost"), concurrency=1, patience=0.0)
-    return job_control(project, grader.spec.model, endpoint_of(grader), caps, report, batch)
+    return job_control(project, grader.spec.model, grader_endpoint(grader), caps, report, batch)
 
 
-def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control) -> list[Outcome]:
+def _learn_dialect(project: Project, grader: Grader, pairs: list[Pair], control: Control) -> list[Outcome]:
     """Learn which fields the endpoint accepts, from an earlier job there or from a call about one pair."""
-    endpoint = endpoint_of(grader)
+    endpoint = grader_endpoint(grader)
     learnt = project.rows(
         "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs WHERE subject_key = ?"
         " AND json_extract_string(request, '$.address') = ? AND state <> 'failed' AND dialect IS NOT NULL"
@@ -270,13 +270,15 @@ def _learn(project: Project, grader: Grader, pairs: list[Pair], control: Control
         return []
     kept = kept_replies(project, grader.spec)
     # Pairs that need no call reveal nothing about the endpoint.
-    fresh = calls_of(project, grader, (pair for pair in pairs if pair not in kept), {})
+    fresh = replay_pairs(project, grader, (pair for pair in pairs if pair not in kept), {})
     alone = next(([pair] for pair, _, call in fresh if call), [])
     texts = with_texts(project, grader.spec, alone)
-    return [one for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for one in batch]
+    return [
+        outcome for batch in grader.grade(texts.questions, texts.passages, texts.pairs, control) for outcome in batch
+    ]
 
 
-def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[Pair], most: int) -> bool:
+def _plan_batches(project: Project, grader: Grader, author: str, job: Job, pairs: list[Pair], most: int) -> bool:
     """Divide the calls of pairs among new batches, within the limits of the protocol and of the job.
 
     Args:
@@ -286,13 +288,13 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
     Returns:
         Whether there are new batches.
     """
-    control = _control(project, grader, job.request, batch=True)
-    control.add(usage_of(job))
+    control = _batch_control(project, grader, job.request, batch=True)
+    control.add(job_usage(job))
     wave = 1 + max((batch.wave for batch in call_batches(project, job.key)), default=0)
     rows: list[tuple[Any, ...]] = []
     settled: list[Outcome] = []
     mark, place, size = uuid.uuid4().hex, 0, 0
-    for pair, played, call in calls_of(project, grader, pairs, kept_replies(project, grader.spec)):
+    for pair, played, call in replay_pairs(project, grader, pairs, kept_replies(project, grader.spec)):
         if played.grade is not None:
             settled.append((*pair, played.grade))
         elif call is not None and control.reserve(*played.reserved):
@@ -306,8 +308,8 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
             break
     Taking(project, grader, author, job.key).write(settled)
 
-    def record(cursor: Cursor) -> None:
-        _stage(cursor, _PAIRS, rows)
+    def record_batches(cursor: Cursor) -> None:
+        _stage_rows(cursor, _PAIRS, rows)
         # If the database reported an error at an earlier commit, the batches may be stored already.
         cursor.execute(
             "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls, remote, done, code,"
@@ -322,18 +324,18 @@ def _plan(project: Project, grader: Grader, author: str, job: Job, pairs: list[P
         )
         wait_for_batches(cursor, job.key, job.request)
 
-    project.write(record)
+    project.write(record_batches)
     return bool(rows)
 
 
-def _stage(cursor: Cursor, types: Mapping[str, str], rows: list[tuple[Any, ...]]) -> None:
+def _stage_rows(cursor: Cursor, types: Mapping[str, str], rows: list[tuple[Any, ...]]) -> None:
     """Create the temporary table staged_rows."""
-    stage(cursor, "staged_rows", {name: [row[at] for row in rows] for at, name in enumerate(types)}, types)
+    stage_columns(cursor, "staged_rows", {name: [row[at] for row in rows] for at, name in enumerate(types)}, types)
 
 
 def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Reply]]:
     """Return known answers to first calls, from any job of a grader, for pairs without a grade: by pair and name."""
-    found: dict[Pair, dict[str, Reply]] = {}
+    replies: dict[Pair, dict[str, Reply]] = {}
     for question, passage, name, content, error in project.rows(
         "SELECT question_text_key, passage_text_key, name, content, error"
         " FROM kept_replies k JOIN jobs j USING (job_key)"
@@ -342,11 +344,11 @@ def kept_replies(project: Project, spec: GraderSpec) -> dict[Pair, dict[str, Rep
         [project.read(lambda cursor: grader_key(cursor, spec))],
     ):
         pair, body = (question, passage), None if content is None else content.encode()
-        found.setdefault(pair, {})[name] = Reply(name, body, error)
-    return found
+        replies.setdefault(pair, {})[name] = Reply(name, body, error)
+    return replies
 
 
-def step(project: Project, grader: Grader, author: str) -> Standing:
+def advance_batches(project: Project, grader: Grader, author: str) -> Standing:
     """Advance all batches of a grader as far as possible: send them, look at them, import answers, plan the next ones.
 
     Returns:
@@ -358,14 +360,14 @@ def step(project: Project, grader: Grader, author: str) -> Standing:
     """
     for job in waiting_jobs(project, grader.spec):
         _Step(project, grader, author, job).go()
-    return standing(project, grader.spec)
+    return batch_standing(project, grader.spec)
 
 
-def cancel(project: Project, grader: Grader, author: str) -> Standing:
+def cancel_batches(project: Project, grader: Grader, author: str) -> Standing:
     """Cancel a grader's batches. Answers that were paid for are imported as soon as the endpoint returns them.
 
     Raises:
-        PassingError, GradingError: see `step`. The cancellation is recorded nevertheless.
+        PassingError, GradingError: see `advance_batches`. The cancellation is recorded nevertheless.
     """
     project.write(
         lambda cursor: cursor.execute(
@@ -374,7 +376,7 @@ def cancel(project: Project, grader: Grader, author: str) -> Standing:
             [grader_key(cursor, grader.spec)],
         )
     )
-    return step(project, grader, author)
+    return advance_batches(project, grader, author)
 
 
 @dataclass(frozen=True)
@@ -386,7 +388,7 @@ class _Step:
 
     def go(self) -> None:
         """Advance each batch as far as possible, and then the job."""
-        asked, endpoint = self.job.request, endpoint_of(self.grader)
+        asked, endpoint = self.job.request, grader_endpoint(self.grader)
         if endpoint.endpoint.base_url != asked["address"]:
             raise GradingError(
                 "batches-at-another-address",
@@ -402,23 +404,25 @@ class _Step:
             self._go_on_or_end(call_batches(self.project, self.job.key))
 
     def _advance(self, batch: CallBatch) -> None:
-        service = endpoint_of(self.grader).batches()
+        service = grader_endpoint(self.grader).batches()
         if batch.batch_id is None:
             # The process may have stopped after it made the batch and before it recorded the id.
-            found = service.find(batch.file_id, batch.mark) if batch.file_id else None
-            if found is None and batch.cancelling:
-                self.project.write(lambda cursor: _close(cursor, batch, "dropped"))
+            remote_batch = service.find(batch.file_id, batch.mark) if batch.file_id else None
+            if remote_batch is None and batch.cancelling:
+                self.project.write(lambda cursor: _close_batch(cursor, batch, "dropped"))
                 return
             if batch.file_id is None:
                 # A new file equals the first one, because its calls depend on texts that never change.
                 kept = kept_replies(self.project, self.grader.spec)
-                calls = calls_of(self.project, self.grader, self._pairs(batch), kept, service.key)
+                calls = replay_pairs(self.project, self.grader, self._pairs(batch), kept, service.key)
                 with WorkingFolder() as folder:
                     write_calls((call for _, _, call in calls if call), folder / "calls.jsonl")
                     file = service.upload(folder / "calls.jsonl", f"exam-{batch.mark}.jsonl")
                     batch = self._note(batch, state="uploaded", file_id=file)
-            found = found or service.create(batch.file_id or "", URLS[asked_by(self.grader)], batch.mark)
-            batch = self._note(batch, state="sent", batch_id=found.id, remote=found.status)
+            remote_batch = remote_batch or service.create(
+                batch.file_id or "", URLS[request_kind(self.grader)], batch.mark
+            )
+            batch = self._note(batch, state="sent", batch_id=remote_batch.id, remote=remote_batch.status)
         seen = service.look(batch.batch_id or "")
         if batch.cancelling and not seen.over and seen.status != "cancelling":
             service.cancel(seen.id)
@@ -443,13 +447,15 @@ class _Step:
 
     def _take(self, batch: CallBatch, seen: EndpointBatch) -> None:
         """Import the answers of a finished batch; a repeated import changes nothing."""
-        service, job = endpoint_of(self.grader).batches(), find_job(self.project, self.job.key)
+        service, job = grader_endpoint(self.grader).batches(), find_job(self.project, self.job.key)
         pairs = set(self._pairs(batch))
-        waiting = {pair: told for pair, told in kept_replies(self.project, self.grader.spec).items() if pair in pairs}
+        waiting = {
+            pair: recorded for pair, recorded in kept_replies(self.project, self.grader.spec).items() if pair in pairs
+        }
         taking = Taking(self.project, self.grader, self.author, job.key, service.key, waiting)
-        told = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
+        recorded = {"calls": 1, "input_tokens": 0, "output_tokens": 0} | (job.request.get("told") or {})
         # An answer without token counts gets the mean of the estimated tokens.
-        usual = Tokens(*(told[name] // max(told["calls"], 1) for name in ("input_tokens", "output_tokens")))
+        usual = Tokens(*(recorded[name] // max(recorded["calls"], 1) for name in ("input_tokens", "output_tokens")))
         used: dict[str, Tokens] = {}
         with WorkingFolder() as folder:
             files = [service.download(file, folder / f"{at}.jsonl") for at, file in enumerate(seen.files)]
@@ -460,16 +466,16 @@ class _Step:
                     for reply in reversed(replies)
                     if is_answered(reply)
                     and reply.name not in used
-                    and not fault_of(reply.name, self.grader)
-                    and pair_of(reply.name) in pairs
+                    and not find_name_fault(reply.name, self.grader)
+                    and pair_of_call(reply.name) in pairs
                 }
                 taking.take(list(ours.values()))
                 used |= {
-                    name: Tokens() if reply.content is None else tokens_told(reply.content, usual)
+                    name: Tokens() if reply.content is None else tokens_in_answer(reply.content, usual)
                     for name, reply in ours.items()
                 }
         tokens = Tokens(*map(sum, zip(*used.values(), strict=True)))
-        usage = used_by(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(usage_of(job))
+        usage = make_usage(len(used), tokens, taking.price.in_batch.of(*tokens)).plus(job_usage(job))
         rows = [
             (*pair, reply.name, None if reply.content is None else reply.content.decode(), reply.error)
             for pair, replies in taking.unfinished().items()
@@ -477,20 +483,20 @@ class _Step:
         ]
         failed = seen.status == "failed" and not seen.files
 
-        def finish(cursor: Cursor) -> None:
+        def record_answers(cursor: Cursor) -> None:
             cursor.execute(
                 "DELETE FROM kept_replies WHERE (question_text_key, passage_text_key) IN (SELECT (question_text_key,"
                 " passage_text_key) FROM call_batch_pairs WHERE batch_key = $batch) AND job_key IN (SELECT job_key"
                 " FROM jobs WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
                 {"batch": batch.key, "job": job.key},
             )
-            _stage(cursor, _KEPT, rows)
+            _stage_rows(cursor, _KEPT, rows)
             cursor.execute("INSERT INTO kept_replies SELECT ?, * FROM staged_rows", [job.key])
             reason = (seen.code, seen.message or "the endpoint gave no reason") if failed else ("", "")
-            _close(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
+            _close_batch(cursor, batch, "failed" if failed else "taken", len(used), tokens, *reason)
             record_usage(cursor, job.key, usage)
 
-        self.project.write(finish)
+        self.project.write(record_answers)
 
     def _go_on_or_end(self, batches: list[CallBatch]) -> None:
         """Plan second calls, and calls that the endpoint had no room for, or record the end of the job."""
@@ -512,32 +518,36 @@ class _Step:
                 # A pair gets its next call only if all its calls were answered. Otherwise it counts as missing.
                 if code in NO_ROOM or (state == "taken" and len(kept.get((question, passage), ())) >= calls)
             ]
-            if again and _plan(self.project, self.grader, self.author, job, again, max(one.calls for one in batches)):
+            if again and _plan_batches(
+                self.project, self.grader, self.author, job, again, max(batch.calls for batch in batches)
+            ):
                 return
         refused = [batch for batch in batches if batch.state == "failed"]
         missing = sum(batch.unanswered or 0 for batch in batches if batch.state == "taken")
         stopped, failed = job.request.get("stopped"), refused and not cancelled and not taken
         state = "cancelled" if cancelled else "failed" if failed else "stopped" if stopped else "done"
-        reasons = dict.fromkeys(f"{one.message} ({one.code})" if one.code else one.message for one in refused if failed)
-        said = (
+        reasons = dict.fromkeys(
+            f"{batch.message} ({batch.code})" if batch.code else batch.message for batch in refused if failed
+        )
+        sentences = (
             "Cancelled by a person. Start grading again to grade the remaining pairs." if cancelled else "",
             *(f"The endpoint could not process a batch: {reason.rstrip('.')}." for reason in reasons),
-            "Try smaller batches: --batch-size." if failed and any(one.code in NO_ROOM for one in refused) else "",
+            "Try smaller batches: --batch-size." if failed and any(batch.code in NO_ROOM for batch in refused) else "",
             f"Unanswered calls: {missing:,}. Start grading again to repeat them." if missing else "",
             "The budget is used up. Start grading again with a new budget to grade the remaining pairs."
             if stopped
             else "",
-            billed(job.request.get("told"), usage_of(job)),
+            billing_sentence(job.request.get("told"), job_usage(job)),
         )
 
-        def finish(cursor: Cursor) -> None:
-            if end_job(cursor, job.key, state, " ".join(filter(None, said))):
-                log(cursor, self.author, f"job {state}", job=job.key, graded=job.done, failed=job.failed)
+        def record_end(cursor: Cursor) -> None:
+            if end_job(cursor, job.key, state, " ".join(filter(None, sentences))):
+                log_action(cursor, self.author, f"job {state}", job=job.key, graded=job.done, failed=job.failed)
 
-        self.project.write(finish)
+        self.project.write(record_end)
 
 
-def _close(
+def _close_batch(
     cursor: Cursor,
     batch: CallBatch,
     state: str,
@@ -553,11 +563,13 @@ def _close(
     )
 
 
-def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Callable[[float], object]) -> None:
+def follow_batches(
+    look: Callable[[], Standing], report: Callable[[str], None], wait: Callable[[float], object]
+) -> None:
     """Look at batches at growing intervals until no waiting job remains.
 
     Args:
-        look: looks once, like `step`.
+        look: looks once, like `advance_batches`.
         report: called with a line for every failed look.
         wait: waits the given seconds, or less.
 
@@ -578,20 +590,20 @@ def follow(look: Callable[[], Standing], report: Callable[[str], None], wait: Ca
             pause = min(pause * GROWTH, LONGEST_PAUSE)
 
 
-def outcome(project: Project, keys: list[int]) -> Progress:
+def jobs_outcome(project: Project, keys: list[int]) -> Progress:
     """Return how finished jobs of batches ended."""
-    found = jobs(project, "grading", keys=keys)
-    message = " ".join(job.message for job in found)
+    ended = find_jobs(project, "grading", keys=keys)
+    message = " ".join(job.message for job in ended)
     return Progress(
         next(
-            (state for state in ("failed", "cancelled", "stopped") if state in [job.state for job in found]),
+            (state for state in ("failed", "cancelled", "stopped") if state in [job.state for job in ended]),
             "done",
         ),
-        sum(job.total for job in found),
-        sum(job.done for job in found),
-        sum(job.failed for job in found),
+        sum(job.total for job in ended),
+        sum(job.done for job in ended),
+        sum(job.failed for job in ended),
         message=message,
-        usage=reduce(Usage.plus, map(usage_of, found), NOTHING_USED),
+        usage=reduce(Usage.plus, map(job_usage, ended), NOTHING_USED),
         remarks=message,
     )
 
@@ -613,18 +625,24 @@ def run_batches(
         wait: waits the given seconds, or less.
 
     Raises:
-        GradingError, InputError: see `send` and `step`. Batches at the endpoint continue there; the next run imports
-            them.
+        GradingError, InputError: see `send_batches` and `advance_batches`. Batches at the endpoint continue there; the
+            next run imports them.
     """
-    keys = send(project, grader, request, author, control.report)
+    keys = send_batches(project, grader, request, author, control.report)
 
-    def tell(now: Standing) -> Standing:
+    def report_standing(now: Standing) -> Standing:
         report(Progress("running", now.total, now.graded, now.failed, message=now.said, usage=now.usage))
         return now
 
-    if tell(standing(project, grader.spec)).jobs:
-        follow(lambda: tell((cancel if control.cancelled else step)(project, grader, author)), control.report, wait)
-    final = outcome(project, keys)
+    if report_standing(batch_standing(project, grader.spec)).jobs:
+        follow_batches(
+            lambda: report_standing(
+                (cancel_batches if control.cancelled else advance_batches)(project, grader, author)
+            ),
+            control.report,
+            wait,
+        )
+    final = jobs_outcome(project, keys)
     report(final)
     return final
 
@@ -661,15 +679,19 @@ def run_job(
         groups = pairs_to_grade(project, grader.spec, version, request.scope)
     total = sum(map(len, groups))
     # Only endpoints charge for calls.
-    told = told_of(tag_of(project, grader, [pair for group in groups for pair in group])) if is_remote(grader) else None
-    tag = {} if told is None else {"told": told}
+    estimate = (
+        estimate_record(price_of_pairs(project, grader, [pair for group in groups for pair in group]))
+        if is_remote(grader)
+        else None
+    )
+    tag = {} if estimate is None else {"told": estimate}
     with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
-        asked = asked_of(request) | {"bank_version": version} | tag
+        asked = request_record(request) | {"bank_version": version} | tag
         job = add_job(cursor, "grading", grader_key, asked, total, author)
-        log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
+        log_action(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 
-    def batches() -> Iterator[Sequence[Outcome]]:
+    def outcome_batches() -> Iterator[Sequence[Outcome]]:
         if groups:
             check_again(project, grader, author, control)
         for pairs in in_chunks((pair for group in groups for pair in group), CHUNK):
@@ -679,20 +701,30 @@ def run_job(
                 break
 
     carrier = Carrier[Outcome](
-        project, job, Progress("running", total), report, control,
+        project,
+        job,
+        Progress("running", total),
+        report,
+        control,
         lambda cursor, outcomes: add_outcomes(cursor, grader_key, outcomes, job),
         failed=lambda outcome: outcome[2].rating is None,
         defaulted=lambda outcome: outcome[2].status == "defaulted",
-    )  # fmt: skip
-    return carry(
-        carrier, batches, "Start grading again", "to grade the remaining pairs", "The grader",
+    )
+    return run_recorded_job(
+        carrier,
+        outcome_batches,
+        "Start grading again",
+        "to grade the remaining pairs",
+        "The grader",
         lambda: " ".join(
-            filter(None, (said_of_models(grader.spec.model, control.models), billed(told, control.usage)))
+            filter(
+                None, (other_models_note(grader.spec.model, control.models), billing_sentence(estimate, control.usage))
+            )
         ),
-        lambda cursor, final: log(
+        lambda cursor, final: log_action(
             cursor, author, f"job {final.state}", job=job, graded=final.graded, failed=final.failed
         ),
-    )  # fmt: skip
+    )
 
 
 def make_control(
@@ -717,19 +749,23 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
     project.require("grade", author=author)
     name = grader.spec.name
 
-    def make(owned: Project) -> BackgroundJob:
-        def grade(report: Watch, job: BackgroundJob) -> Progress:
+    def make_background(owned: Project) -> BackgroundJob:
+        def run_grading(report: Watch, job: BackgroundJob) -> Progress:
             watch = partial(report, name)
             if request.batch:
-                return run_batches(owned, grader, request, author, watch, job.control, partial(_wait, job.control))
+                return run_batches(
+                    owned, grader, request, author, watch, job.control, partial(_wait_for_look, job.control)
+                )
             return run_job(owned, grader, request, author, watch, job.control)
 
-        return BackgroundJob(name, "pairs", request, author, make_control(owned, grader, request), grade, grader.spec)
+        return BackgroundJob(
+            name, "pairs", request, author, make_control(owned, grader, request), run_grading, grader.spec
+        )
 
-    return start_background(project, "grading", make)
+    return start_background(project, "grading", make_background)
 
 
-def _wait(control: Control, seconds: float) -> None:
+def _wait_for_look(control: Control, seconds: float) -> None:
     """Wait until the next look at batches, or until a person cancels them."""
     if not control.cancelled:
         control.wait_until_cancelled(seconds)

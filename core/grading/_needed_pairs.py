@@ -12,19 +12,19 @@ from ..bank import (
     StoredGrader,
     asked_bank,
     asked_pool,
-    asking,
+    asking_queries,
     exam_queries,
     grader_key,
+    list_questions,
     name_asked_texts,
     name_sentences,
-    overview,
     query_as_question,
+    query_overviews,
     question_text_key,
-    questions,
 )
 from ..errors import InputError
-from ..graders import Grader, PairsToGrade, in_order
-from ..grouping import grouped
+from ..graders import Grader, PairsToGrade, order_pairs
+from ..grouping import group_pairs
 from ..jobs import Caps
 from ..records import check_queries, check_runs, pool_depth, run_names
 from ..store import Project
@@ -86,7 +86,7 @@ class Request(Caps):
     batch_size: int | None = None
 
 
-def asked_of(request: Request) -> dict[str, Any]:
+def request_record(request: Request) -> dict[str, Any]:
     """Return the facts of a request that the record of a job stores."""
     given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
     asked = {name: value for name, value in given.items() if value not in (None, False)}
@@ -179,7 +179,7 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     )
 
 
-def _counts(spec: GraderSpec, sentences: bool) -> str:
+def _counts_sql(spec: GraderSpec, sentences: bool) -> str:
     """Return SQL for the numbers of the pairs of `missing_pairs`, with the same parameters.
 
     Its columns are needed, weightless (those of them with weight 0 or less), known, sent and failed.
@@ -247,7 +247,7 @@ def make_plan(
         InputError: a query or run is unknown, or the top of runs exceeds the pool.
     """
     needed, weightless, known, sent, failed = project.rows(
-        _counts(spec, scope.sentences), _plan_parameters(project, spec, version, scope)
+        _counts_sql(spec, scope.sentences), _plan_parameters(project, spec, version, scope)
     )[0]
     states = {"known": known, "sent": sent, "failed": failed, "ungraded": needed - known - sent - failed}
     open_pairs = sum(states[state] for state in scope.states)
@@ -278,12 +278,12 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
     return {
         "queries": None if scope.queries is None else check_queries(project, scope.queries),
         "runs": None if scope.runs is None else check_runs(project, scope.runs),
-        "depth": _depth(project, scope),
-        "passages": None if scope.passages is None else _pooled(project, scope.passages),
+        "depth": _grading_depth(project, scope),
+        "passages": None if scope.passages is None else _pooled_keys(project, scope.passages),
     }
 
 
-def _pooled(project: Project, passages: Collection[tuple[str, str]]) -> list[list[int]]:
+def _pooled_keys(project: Project, passages: Collection[tuple[str, str]]) -> list[list[int]]:
     """Return the keys of queries and pooled passages by their ids."""
     rows = project.rows(
         "SELECT query_key, passage_key FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
@@ -293,7 +293,7 @@ def _pooled(project: Project, passages: Collection[tuple[str, str]]) -> list[lis
     return [list(row) for row in rows]
 
 
-def _depth(project: Project, scope: Scope) -> int | None:
+def _grading_depth(project: Project, scope: Scope) -> int | None:
     """Return the rank down to which runs are graded; None for the whole pool."""
     pooled = project.read(pool_depth)
     if scope.top is None:
@@ -325,7 +325,7 @@ def pairs_to_grade(
     if scope.sentences:
         name_sentences(project)
     states = ", ".join(f"'{state}'" for state in scope.states)
-    groups = grouped(
+    groups = group_pairs(
         (query_key, (question, passage))
         for query_key, question, passage in project.rows(
             f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec, scope.sentences)})"
@@ -339,7 +339,7 @@ def pairs_to_grade(
 def ordered_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> list[tuple[int, int]]:
     """Return the pairs that a job has to ask, in an order in which similar prompts are neighbours; see `make_plan`."""
     groups = pairs_to_grade(project, grader.spec, version, scope)
-    return [pair for group in groups for pair in in_order(grader, group)]
+    return [pair for group in groups for pair in order_pairs(grader, group)]
 
 
 def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
@@ -358,7 +358,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
             continue
         with project.transaction() as cursor:
             text_key = question_text_key(cursor, asked)
-        queries = asking(project, [(question.query_id, question.subtopic_id)])
+        queries = asking_queries(project, [(question.query_id, question.subtopic_id)])
         rows = project.rows(
             "SELECT DISTINCT $question, pool.text_key FROM pool JOIN queries USING (query_key)"
             " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
@@ -421,9 +421,9 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     sat = set(exam_queries(project, version))
     untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
     if direct:
-        asked = [query_as_question(project, query.query_id) for query in overview(project)]
+        asked = [query_as_question(project, query.query_id) for query in query_overviews(project)]
     else:
-        asked = [question for question in questions(project, version) if question.active]
+        asked = [question for question in list_questions(project, version) if question.active]
     for question in asked:
         if question.query_id in sat or (queries is not None and question.query_id not in queries):
             continue
@@ -471,12 +471,13 @@ class Doubtful:
     attempts: int
 
 
-def reasons(project: Project, grader: StoredGrader, which: Which, version: int) -> list[tuple[str, int]]:
+def count_reasons(project: Project, grader: StoredGrader, which: Which, version: int) -> list[tuple[str, int]]:
     """Return the numbers of failed or defaulted pairs that a bank version needs, by reason, the commonest first."""
     return [
         (str(reason), int(count))
         for reason, count in project.rows(
-            f"SELECT reason, count(*) AS n FROM ({_pairs(grader, which)}) GROUP BY reason ORDER BY n DESC, reason",
+            f"SELECT reason, count(*) AS n FROM ({_doubtful_sql(grader, which)}) GROUP BY reason ORDER BY n DESC, "
+            "reason",
             {"grader": grader.key, "version": version},
         )
     ]
@@ -503,7 +504,7 @@ def doubtful_pairs(
         Doubtful(row[0], row[1], Asked.read(row[2], grader.spec.reads), *row[3:])
         for row in project.rows(
             "SELECT query_id, q.text, asked, passage_id, t.text, rating, reason, raw, attempts FROM"
-            f" (FROM ({_pairs(grader, which)}) WHERE $reason IS NULL OR reason = $reason"
+            f" (FROM ({_doubtful_sql(grader, which)}) WHERE $reason IS NULL OR reason = $reason"
             "  ORDER BY query_key, question_text_key, passage_text_key LIMIT $limit OFFSET $offset) d"
             " JOIN queries q USING (query_key)"
             " JOIN passage_texts t ON t.text_key = d.passage_text_key"
@@ -516,7 +517,7 @@ def doubtful_pairs(
     ]
 
 
-def _pairs(grader: StoredGrader, which: Which) -> str:
+def _doubtful_sql(grader: StoredGrader, which: Which) -> str:
     """Return SQL with one row per pair: query_key, question_text_key, passage_text_key, asked, rating, reason, raw,
     attempts.
 

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ..bank import grader_key, prices, prompts, put_grader, refuse_drifted
+from ..bank import grader_key, list_prompts, model_prices, put_grader, refuse_drifted
 from ..errors import InputError, Report
 from ..formats import PARQUET, Reply, Source, WrittenCall, read_replies, write_calls
 from ..graders import (
     NOTHING_USED,
+    CallResult,
     Grader,
     NamedGrade,
     Outcome,
@@ -25,20 +26,19 @@ from ..graders import (
     PlannedGrader,
     Played,
     Price,
-    Told,
     Usage,
-    asked_by,
+    is_passing_status,
     is_remote,
-    passes,
-    play,
+    make_usage,
+    other_models_note,
     read_grades,
-    said_of_models,
-    used_by,
+    replay_pair,
+    request_kind,
     write_pairs,
 )
 from ..jobs import record_usage
 from ..records import add_job, count_results, end_job
-from ..store import Cursor, Project, log
+from ..store import Cursor, Project, log_action
 from ..types import Asked
 from ._grade_storage import add_outcomes
 from ._needed_pairs import EVERYTHING, Scope, ordered_pairs, with_texts
@@ -101,31 +101,31 @@ class Taking:
     models: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.price = prices(self.project).get(self.grader.spec.model) or Price()
+        self.price = model_prices(self.project).get(self.grader.spec.model) or Price()
         self.asked_here = self.job is not None
 
     def take(self, replies: Sequence[Reply]) -> None:
         """Import some answers; pairs that need more answers wait for them."""
         answered = [reply for reply in replies if is_answered(reply)]
-        told: dict[Pair, dict[str, Reply]] = {}
+        pair_replies: dict[Pair, dict[str, Reply]] = {}
         for reply in answered:
-            pair = pair_of(reply.name)
+            pair = pair_of_call(reply.name)
             # Equal names are the same call, and the first answer counts.
-            told.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
-        graded, failed = self._known(list(told))
+            pair_replies.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
+        graded, failed = self._known(list(pair_replies))
         for pair in graded:
             self.waiting.pop(pair)
         outcomes: list[Outcome] = []
         usage = self.taken.usage
-        fresh = [pair for pair in told if pair not in graded]
-        for pair, played, _ in calls_of(self.project, self.grader, fresh, told, self.key):
+        fresh = [pair for pair in pair_replies if pair not in graded]
+        for pair, played, _ in replay_pairs(self.project, self.grader, fresh, pair_replies, self.key):
             if played.grade is None:
                 continue
             del self.waiting[pair]
             if played.grade.rating is None and pair in failed:
                 continue
             outcomes.append((*pair, played.grade))
-            usage = usage.plus(used_by(len(told[pair]), played.used, self.price.of(*played.used)))
+            usage = usage.plus(make_usage(len(pair_replies[pair]), played.used, self.price.of(*played.used)))
             self.models.update(played.models)
         self.taken = replace(
             self.taken,
@@ -138,7 +138,11 @@ class Taking:
     def take_outcomes(self, outcomes: Sequence[Outcome], used: Usage) -> None:
         """Import grades from elsewhere and their usage; known pairs stay as they are."""
         graded, failed = self._known([(question, passage) for question, passage, _ in outcomes])
-        fresh = [one for one in outcomes if one[:2] not in graded and not (one[2].rating is None and one[:2] in failed)]
+        fresh = [
+            outcome
+            for outcome in outcomes
+            if outcome[:2] not in graded and not (outcome[2].rating is None and outcome[:2] in failed)
+        ]
         known = self.taken.known + len(graded)
         self.taken = replace(self.taken, known=known, usage=self.taken.usage.plus(used) if fresh else self.taken.usage)
         self.write(fresh)
@@ -146,31 +150,31 @@ class Taking:
     def unfinished(self) -> dict[Pair, list[Reply]]:
         """Return the pairs that need another call, with their present answers."""
         used: set[str] = set()
-        for _ in calls_of(self.project, self.grader, self.waiting, self.waiting, used=used):
+        for _ in replay_pairs(self.project, self.grader, self.waiting, self.waiting, used=used):
             pass
-        found = {pair: sorted(used.intersection(replies)) for pair, replies in self.waiting.items()}
-        return {pair: [self.waiting[pair][name] for name in names] for pair, names in found.items() if names}
+        used_names = {pair: sorted(used.intersection(replies)) for pair, replies in self.waiting.items()}
+        return {pair: [self.waiting[pair][name] for name in names] for pair, names in used_names.items() if names}
 
     def end(self) -> TakenIn:
         """Close the job of answers from files, and return the counts."""
         unfinished = self.unfinished()
         left = sum(map(len, self.waiting.values())) - sum(map(len, unfinished.values()))
-        remarks = said_of_models(self.grader.spec.model, self.models)
+        remarks = other_models_note(self.grader.spec.model, self.models)
         self.taken = replace(self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks)
         if (job := self.job) is not None:
             counts = {"graded": self.taken.graded, "failed": self.taken.failed}
 
-            def finish(cursor: Cursor) -> None:
+            def record_end(cursor: Cursor) -> None:
                 if end_job(cursor, job, "done", remarks):
-                    log(cursor, self.author, "job done", job=job, **counts)
+                    log_action(cursor, self.author, "job done", job=job, **counts)
 
-            self.project.write(finish)
+            self.project.write(record_end)
         return self.taken
 
     def _known(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
         """Return the pairs that have a grade, and those that were asked without a usable reply."""
         key = self.project.read(lambda cursor: grader_key(cursor, self.grader.spec))
-        found: list[set[Pair]] = [
+        known_pairs: list[set[Pair]] = [
             set(
                 self.project.rows(
                     f"SELECT DISTINCT question_text_key, passage_text_key FROM {table}"
@@ -188,7 +192,7 @@ class Taking:
             )
             for table in ("grades", "failures")
         ]
-        return found[0], found[1]
+        return known_pairs[0], known_pairs[1]
 
     def write(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
         """Store results of pairs, and the usage of the job so far if it is given."""
@@ -197,12 +201,12 @@ class Taking:
         failed = sum(grade.rating is None for _, _, grade in outcomes)
         graded = len(outcomes) - failed
 
-        def put(cursor: Cursor) -> int:
+        def store_outcomes(cursor: Cursor) -> int:
             key = put_grader(cursor, self.grader.spec)
             job = self.job
             if job is None:
                 job = add_job(cursor, "grading", key, {"elsewhere": True}, 0, self.author)
-                log(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
+                log_action(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
             add_outcomes(cursor, key, outcomes, job)
             if self.asked_here:
                 count_results(cursor, job, graded, failed)
@@ -213,7 +217,7 @@ class Taking:
                 record_usage(cursor, job, self.taken.usage)
             return job
 
-        self.job = self.project.write(put)
+        self.job = self.project.write(store_outcomes)
         self.taken = replace(
             self.taken,
             graded=self.taken.graded + graded,
@@ -224,34 +228,36 @@ class Taking:
 
 def is_answered(reply: Reply) -> bool:
     """Return whether there is an answer or a lasting error. After a temporary error, the call may be repeated."""
-    return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
+    return reply.content is not None or (
+        reply.error is not None and not (reply.status and is_passing_status(reply.status))
+    )
 
 
 def _known_answer(
     grader: Grader, pair: Pair, replies: Replies, used: set[str] | None, body: Mapping[str, Any]
-) -> Told | None:
+) -> CallResult | None:
     """Return the known answer to a call of a pair, and add its name to `used`; None if it is not answered."""
-    name = name_of(grader, pair, body)
+    name = call_name(grader, pair, body)
     reply = replies.get(name)
     if reply is None or not is_answered(reply):
         return None
     if used is not None:
         used.add(name)
-    return Told(reply.content, reply.error or "")
+    return CallResult(reply.content, reply.error or "")
 
 
-def calls_of(
+def replay_pairs(
     project: Project,
     grader: Grader,
     pairs: Iterable[Pair],
-    told: Mapping[Pair, Replies],
+    known_replies: Mapping[Pair, Replies],
     key: str = "",
     used: set[str] | None = None,
 ) -> Iterator[tuple[Pair, Played, WrittenCall | None]]:
     """Yield the state of each pair with its known answers, and its next call.
 
     Args:
-        told: known answers of pairs, by name.
+        known_replies: known answers of pairs, by name.
         key: API key that is removed from every text.
         used: gets the names of the answers that were needed.
 
@@ -261,29 +267,29 @@ def calls_of(
     for chunk in in_chunks(pairs, CHUNK):
         texts = with_texts(project, grader.spec, chunk)
         for pair in chunk:
-            known = partial(_known_answer, grader, pair, told.get(pair, {}), used)
-            played = play(grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key)
+            known = partial(_known_answer, grader, pair, known_replies.get(pair, {}), used)
+            played = replay_pair(grader, texts.questions[pair[0]], texts.passages[pair[1]], known, key)
             yield (
                 pair,
                 played,
                 None
                 if played.body is None
-                else WrittenCall(name_of(grader, pair, played.body), asked_by(grader), played.body),
+                else WrittenCall(call_name(grader, pair, played.body), request_kind(grader), played.body),
             )
 
 
-def name_of(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
+def call_name(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
     """Return the name of a call: the grader, the two texts, and a hash of its content."""
     asked = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return f"{grader.spec.fingerprint[:FINGERPRINT]}.{pair[0]}.{pair[1]}.{asked[:BODY]}"
 
 
-def pair_of(name: str) -> Pair:
+def pair_of_call(name: str) -> Pair:
     _, question, passage, _ = name.split(".")
     return int(question), int(passage)
 
 
-def fault_of(name: str, grader: Grader) -> str:
+def find_name_fault(name: str, grader: Grader) -> str:
     """Return why a name cannot be a call of the grader; empty if it can."""
     parts = name.split(".")
     if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
@@ -299,23 +305,23 @@ def in_chunks(things: Iterable[One], size: int) -> Iterator[list[One]]:
         yield batch
 
 
-def by_pair(replies: Iterable[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
-    told: dict[Pair, dict[str, Reply]] = {}
+def replies_by_pair(replies: Iterable[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
+    grouped: dict[Pair, dict[str, Reply]] = {}
     for reply in replies:
-        if fault := fault_of(reply.name, grader):
+        if fault := find_name_fault(reply.name, grader):
             report.refuse(reply.file, reply.line, "unknown-call", fault)
         else:
-            told.setdefault(pair_of(reply.name), {}).setdefault(reply.name, reply)
-    return told
+            grouped.setdefault(pair_of_call(reply.name), {}).setdefault(reply.name, reply)
+    return grouped
 
 
 def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, report: Report) -> None:
     """Refuse answers that do not belong to calls of this grader, or to texts of this project."""
-    ours = by_pair(replies, grader, report)
+    ours = replies_by_pair(replies, grader, report)
     texts = with_texts(project, grader.spec, list(ours))
-    for (question, passage), told in ours.items():
+    for (question, passage), pair_replies in ours.items():
         if question not in texts.questions or passage not in texts.passages:
-            reply = next(iter(told.values()))
+            reply = next(iter(pair_replies.values()))
             report.refuse(
                 reply.file,
                 reply.line,
@@ -374,23 +380,23 @@ def write_missing(
                 f"{grader.spec.name} does not use an endpoint.",
                 "Write its pairs with -o FILE.parquet and without --after, or choose a grader with --back-end openai.",
             )
-        planned = PlannedGrader(grader.spec.method, parameters or {}, prompts(project), grader.spec.fingerprint)
+        planned = PlannedGrader(grader.spec.method, parameters or {}, list_prompts(project), grader.spec.fingerprint)
         return Written(write_pairs(_named_pairs(project, grader, version, scope), planned, path), 0)
     report = Report()
-    told = by_pair(read_replies(answers, report), grader, report)
+    known_replies = replies_by_pair(read_replies(answers, report), grader, report)
     report.raise_if_refused("Use the answer files exactly as they were written.")
     pairs = ordered_pairs(project, grader, version, scope)
     settled = 0
 
-    def calls() -> Iterator[WrittenCall]:
+    def missing_calls() -> Iterator[WrittenCall]:
         nonlocal settled
-        for _, _, call in calls_of(project, grader, pairs, told):
+        for _, _, call in replay_pairs(project, grader, pairs, known_replies):
             if call is None:
                 settled += 1
             else:
                 yield call
 
-    return Written(write_calls(calls(), path), settled)
+    return Written(write_calls(missing_calls(), path), settled)
 
 
 def _named_pairs(project: Project, grader: Grader, version: int, scope: Scope) -> Iterator[tuple[str, Asked, str]]:
@@ -402,10 +408,10 @@ def _named_pairs(project: Project, grader: Grader, version: int, scope: Scope) -
 
 
 def _name_of_pair(grader: Grader, pair: Pair, asked: Asked, passage: str) -> str:
-    return name_of(grader, pair, {"question": asked.written, "passage": passage})
+    return call_name(grader, pair, {"question": asked.written, "passage": passage})
 
 
-def take_in(project: Project, grader: Grader, sources: Sequence[Source], author: str) -> TakenIn:
+def import_answer_files(project: Project, grader: Grader, sources: Sequence[Source], author: str) -> TakenIn:
     """Import an engine's answers as grades. Repetition and the order of files do not change the result.
 
     Args:
@@ -417,7 +423,7 @@ def take_in(project: Project, grader: Grader, sources: Sequence[Source], author:
         GradingError: the grader uses no endpoint.
         FileError: a row does not answer a call of this grader about texts of this project. Nothing was changed.
     """
-    asked_by(grader)
+    request_kind(grader)
     report = Report()
     # Files are read twice, so that nothing is imported if any row is unusable.
     for replies in in_chunks(read_replies(sources, report), CHUNK):
@@ -431,7 +437,7 @@ def take_in(project: Project, grader: Grader, sources: Sequence[Source], author:
     return taking.end()
 
 
-def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
+def import_grade_files(project: Project, grader: Grader, paths: Sequence[Path], author: str) -> TakenIn:
     """Import files of grades from `graders.grade_plan`.
 
     Repetition and the order of files do not change the result.
@@ -458,7 +464,7 @@ def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], auth
     for path in paths:
         for rows in read_grades(path):
             # The first grade of a pair counts.
-            grades = {pair_of(row.name): row.grade for row in reversed(rows)}
+            grades = {pair_of_call(row.name): row.grade for row in reversed(rows)}
             used = reduce(Usage.plus, (row.usage for row in rows), NOTHING_USED)
             taking.take_outcomes([(*pair, grade) for pair, grade in grades.items()], used)
     return taking.end()
@@ -467,11 +473,11 @@ def take_in_grades(project: Project, grader: Grader, paths: Sequence[Path], auth
 def _refuse_unknown_grades(
     project: Project, grader: Grader, rows: Sequence[NamedGrade], file: str, report: Report
 ) -> None:
-    faults = {row.line: ("unknown-call", fault) for row in rows if (fault := fault_of(row.name, grader))}
+    faults = {row.line: ("unknown-call", fault) for row in rows if (fault := find_name_fault(row.name, grader))}
     ours = [row for row in rows if row.line not in faults]
-    texts = with_texts(project, grader.spec, [pair_of(row.name) for row in ours])
+    texts = with_texts(project, grader.spec, [pair_of_call(row.name) for row in ours])
     for row in ours:
-        question, passage = pair = pair_of(row.name)
+        question, passage = pair = pair_of_call(row.name)
         asked, text = texts.questions.get(question), texts.passages.get(passage)
         if asked is None or text is None or row.name != _name_of_pair(grader, pair, asked, text):
             faults[row.line] = ("unknown-texts", "the texts of this pair are not in this project")

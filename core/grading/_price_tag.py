@@ -11,7 +11,7 @@ from typing import Any
 
 from rapidfuzz.distance import Prefix
 
-from ..bank import grader_key, prices
+from ..bank import grader_key, model_prices
 from ..graders import (
     BackEnd,
     Call,
@@ -23,12 +23,12 @@ from ..graders import (
     Steps,
     Tokens,
     Usage,
-    endpoint_of,
-    fill,
-    in_order,
+    fill_prompt,
+    grader_endpoint,
     is_remote,
+    order_pairs,
 )
-from ..jobs import jobs
+from ..jobs import find_jobs
 from ..store import Project
 from ..text import how_many
 from ._grader_checks import pairs_again
@@ -115,10 +115,10 @@ def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVE
         InputError: a run is unknown.
     """
     groups = pairs_to_grade(project, grader.spec, version, scope)
-    return tag_of(project, grader, [pair for group in groups for pair in group])
+    return price_of_pairs(project, grader, [pair for group in groups for pair in group])
 
 
-def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
+def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     """Estimate the usage of asking about some pairs; see `price_tag`."""
     seconds = time_needed(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:
@@ -128,16 +128,16 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
     counted = True
     calls = read = written = 0
     for question, passage in texts.pairs:
-        for call in _calls(grader.steps(texts.questions[question], texts.passages[passage])):
-            tokens, exact = _tokens(grader, call)
+        for call in _typical_calls(grader.steps(texts.questions[question], texts.passages[passage])):
+            tokens, exact = _count_tokens(grader, call)
             counted = counted and exact
-            calls, read, written = calls + 1, read + tokens, written + _written(grader, call)
+            calls, read, written = calls + 1, read + tokens, written + _written_tokens(grader, call)
     sentinels = pairs_again(project, grader.spec)
     scale = (len(pairs) + sentinels) / len(sample)
-    thinking = round(calls * scale * _thinking(project, grader))
+    thinking = round(calls * scale * _thinking_per_call(project, grader))
     cached = round(read * scale * _read_before(project, grader, pairs))
     total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
-    price = prices(project).get(grader.spec.model)
+    price = model_prices(project).get(grader.spec.model)
     cost = None if price is None else price.of(*total)
     batch_cost = None
     if price is not None and cost is not None and is_remote(grader):
@@ -165,7 +165,7 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
     shares: list[float] = []
     for number in range(STRETCHES if len(pairs) > STRETCH else 1):
         begin = number * max(len(pairs) - STRETCH, 0) // max(STRETCHES - 1, 1)
-        stretch = in_order(grader, pairs[begin : begin + STRETCH])
+        stretch = order_pairs(grader, pairs[begin : begin + STRETCH])
         texts = with_texts(project, grader.spec, stretch)
         shares.append(read_before([first_prompt(grader, texts, pair) for pair in stretch]))
     return sum(shares) / len(shares)
@@ -174,13 +174,13 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
 def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
     """Return the prompt of the first call of a pair, as one text; empty if the pair needs no call."""
     question, passage = pair
-    calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
-    return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
+    calls = _typical_calls(grader.steps(texts.questions[question], texts.passages[passage]))
+    return fill_prompt(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
 
 
-def _thinking(project: Project, grader: ReadingGrader) -> float:
+def _thinking_per_call(project: Project, grader: ReadingGrader) -> float:
     """Return the reasoning tokens per call: the mean of this grader's earlier jobs, else the limit of the model."""
-    room = endpoint_of(grader).endpoint.thinking if is_remote(grader) else 0
+    room = grader_endpoint(grader).endpoint.thinking if is_remote(grader) else 0
     if not room:
         return 0.0
     known = project.value(
@@ -191,7 +191,7 @@ def _thinking(project: Project, grader: ReadingGrader) -> float:
     return float(room if known is None else known)
 
 
-def _calls(steps: Steps) -> list[Call]:
+def _typical_calls(steps: Steps) -> list[Call]:
     """Return the calls for a pair if the model gives a typical answer."""
     calls: list[Call] = []
     with suppress(StopIteration):
@@ -200,13 +200,13 @@ def _calls(steps: Steps) -> list[Call]:
     return calls
 
 
-def _written(grader: ReadingGrader, call: Call) -> int:
+def _written_tokens(grader: ReadingGrader, call: Call) -> int:
     in_json = call.form in ("rating", "yes-no", "letter") and getattr(grader.back_end, "dialect", {}).get("structured")
     return WRITTEN_JSON if in_json else WRITTEN.get(call.form, WRITTEN_TEXT)
 
 
-def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
-    text = call.values["context"] if call.form == "span" else fill(call.prompt, call.values, call.fence).joined()
+def _count_tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
+    text = call.values["context"] if call.form == "span" else fill_prompt(call.prompt, call.values, call.fence).joined()
     counted = grader.back_end.count_tokens(text)
     return (len(text) // CHARACTERS_A_TOKEN + 1, False) if counted is None else (counted, True)
 
@@ -223,7 +223,7 @@ def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
     return pairs / rate if rate else None
 
 
-def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
+def estimate_record(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
     """Return the numbers of a price tag, as the record of a job stores them.
 
     Args:
@@ -239,14 +239,14 @@ def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
     }
 
 
-def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
+def billing_sentence(estimate: Mapping[str, Any] | None, usage: Usage) -> str:
     """Return a sentence that compares billed and estimated usage; empty without calls or without an estimate.
 
     Args:
-        told: result of `told_of`; None for a job of earlier versions.
+        estimate: result of `estimate_record`; None for a job of earlier versions.
         usage: usage of the job.
     """
-    if not told or not usage.calls:
+    if not estimate or not usage.calls:
         return ""
     now = {
         "calls": usage.calls,
@@ -254,9 +254,9 @@ def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
         "cached_tokens": usage.cached_tokens,
         "output_tokens": usage.output_tokens,
         "thinking_tokens": usage.thinking_tokens,
-        "cost": usage.cost if told.get("cost") is not None else None,
+        "cost": usage.cost if estimate.get("cost") is not None else None,
     }
-    return f"Billed: {_sum(now)}. Estimated: {_sum(told)}."
+    return f"Billed: {_usage_text(now)}. Estimated: {_usage_text(estimate)}."
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Bill:
 
     Args:
         job, grader, state: facts of the job.
-        told: calls, tokens and cost by name, as `told_of` returns them; the cost is None without a price.
+        told: calls, tokens and cost by name, as `estimate_record` returns them; the cost is None without a price.
         billed: the billed usage, by the same names.
         tokens_off: billed tokens (read and written) divided by estimated ones, minus 1; None before any are billed.
     """
@@ -278,14 +278,14 @@ class Bill:
     tokens_off: float | None
 
 
-def bills(project: Project) -> list[Bill]:
+def list_bills(project: Project) -> list[Bill]:
     """Return estimated and billed usage for each job that used an endpoint, newest first.
 
     The bill of a job that was stopped early, or that waits for batches, is lower than its estimate.
     """
-    found = []
-    for job in jobs(project, "grading"):
-        if not (told := job.request.get("told")):
+    all_bills = []
+    for job in find_jobs(project, "grading"):
+        if not (estimate := job.request.get("told")):
             continue
         billed: dict[str, Any] = {
             "calls": job.calls or 0,
@@ -293,16 +293,16 @@ def bills(project: Project) -> list[Bill]:
             "cached_tokens": job.cached_tokens or 0,
             "output_tokens": job.output_tokens or 0,
             "thinking_tokens": job.thinking_tokens or 0,
-            "cost": job.cost if told.get("cost") is not None else None,
+            "cost": job.cost if estimate.get("cost") is not None else None,
         }
-        before = told["input_tokens"] + told["output_tokens"]
+        before = estimate["input_tokens"] + estimate["output_tokens"]
         taken = billed["input_tokens"] + billed["output_tokens"]
         off = taken / before - 1 if before and taken else None
-        found.append(Bill(job.key, job.name, job.state, told, billed, off))
-    return found
+        all_bills.append(Bill(job.key, job.name, job.state, estimate, billed, off))
+    return all_bills
 
 
-def _sum(of: Mapping[str, Any]) -> str:
+def _usage_text(of: Mapping[str, Any]) -> str:
     cached = f" ({of['cached_tokens']:,} cached)" if of.get("cached_tokens") else ""
     thinking = f" ({of['thinking_tokens']:,} thinking)" if of.get("thinking_tokens") else ""
     cost = of.get("cost")
@@ -331,6 +331,6 @@ def sampled_price(
         for text, tokens in zip(texts, counts, strict=True)
     )
     tokens_in, tokens_out = round(read * calls / max(1, len(texts))), calls * written
-    price = prices(project).get(model)
+    price = model_prices(project).get(model)
     cost = None if price is None else price.of(tokens_in, tokens_out)
     return PriceTag(things, calls, tokens_in, tokens_out, cost, None, None not in counts)

@@ -5,15 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..bank import asked_bank, latest_version, overview, query_as_question, questions, readable, stored_graders
+from ..bank import (
+    asked_bank,
+    latest_version,
+    list_questions,
+    query_as_question,
+    query_overviews,
+    readable_questions,
+    stored_graders,
+)
 from ..errors import InputError
-from ..graders import GRADERS, OWNER, Grader, Messages, Prompt, ReadingGrader, acting, fill, make_grader, variables
-from ..jobs import jobs
+from ..graders import (
+    GRADERS,
+    OWNER,
+    Grader,
+    Messages,
+    Prompt,
+    ReadingGrader,
+    fill_prompt,
+    make_grader,
+    prompt_variables,
+    use_access,
+)
+from ..jobs import find_jobs
 from ..labels import Policy, basis, label_qrels
-from ..records import passage_texts, queries_of, visible
+from ..records import passage_texts, queries_of, visible_rows
 from ..store import Project
 from ..types import Asked, GraderSpec, Question
-from ._drafting import IN_WORDS, values_of
+from ._drafting import IN_WORDS, prompt_values
 
 OF_QUERY = ("generate questions", "generate nuggets")
 """Uses whose prompts are about a query without a question."""
@@ -30,17 +49,19 @@ WORDS = 5
 
 def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Question]:
     """Return the questions of a query to try a prompt on, or the query itself if the prompt is about a query."""
-    grader = _grader(prompt)
+    grader = _preview_grader(prompt)
     if grader is not None:
         return questions_to_try(project, grader.spec, query_id)
     if prompt.use in (*OF_QUERY, *OF_ANSWERS, OF_PASSAGE):
         return [query_as_question(project, query_id)]
-    asked = readable(project, questions(project, None, query_id))
+    asked = readable_questions(project, list_questions(project, None, query_id))
     found = [question for question in asked if question.active and question.text]
-    return [q for q in found if q.answer_key] if "correct_answer" in variables(prompt) else found
+    return [q for q in found if q.answer_key] if "correct_answer" in prompt_variables(prompt) else found
 
 
-def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, fence: bool = False) -> Messages:
+def fill_for_question(
+    project: Project, prompt: Prompt, question: Question, passage: str, fence: bool = False
+) -> Messages:
     """Return a prompt as a model would get it.
 
     Args:
@@ -51,7 +72,7 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
     Raises:
         InputError: the question or the query lacks a value that the prompt needs.
     """
-    grader = _grader(prompt, fence)
+    grader = _preview_grader(prompt, fence)
     if isinstance(grader, ReadingGrader):
         steps = grader.steps(Asked(question.text or "", question.answer_key or "", question.choices), passage)
         try:
@@ -60,31 +81,31 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
             raise InputError(
                 "prompt-not-filled", f"The prompt cannot be filled in: {end.value.reason}.", "Choose another question."
             ) from end
-        return fill(call.prompt, call.values, call.fence)
+        return fill_prompt(call.prompt, call.values, call.fence)
     query = next(query for query in queries_of(project) if query.query_id == question.query_id)
-    values = values_of(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
+    values = prompt_values(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
     if prompt.use not in OF_QUERY:
         values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
         values["correct_answer"] = question.answer_key or ("" if prompt.use not in OF_ANSWERS else RIGHT_ANSWER)
         values |= {"result": ANSWER, "n_tokens": str(WORDS)}
         values["task_domain"] = project.name
-    if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
+    if lacking := [IN_WORDS.get(name, name) for name in prompt_variables(prompt) if name not in values]:
         raise InputError(
             "prompt-value-missing",
             f"Prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
             "Choose another query.",
         )
-    return fill(prompt, values, fence)
+    return fill_prompt(prompt, values, fence)
 
 
-def _grader(prompt: Prompt, fence: bool = False) -> Grader | None:
+def _preview_grader(prompt: Prompt, fence: bool = False) -> Grader | None:
     """Return a grader for this prompt, whose model is never called; None if no grader uses such prompts."""
     if prompt.use not in GRADERS:
         return None
     parameters = {"prompt": prompt.name, "fence": fence}
     if prompt.use == "choice":
         parameters["by"] = "letter" if prompt.form == "letter" else "likelihood"
-    with acting(OWNER):
+    with use_access(OWNER):
         return make_grader(prompt.use, parameters, {prompt.name: prompt})
 
 
@@ -95,10 +116,10 @@ def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = 
         query_id: only those of this query; None for all.
     """
     if spec.method == "direct":
-        ids = [found.query_id for found in overview(project) if query_id in (None, found.query_id)]
-        asked = [query_as_question(project, found) for found in ids]
+        ids = [query.query_id for query in query_overviews(project) if query_id in (None, query.query_id)]
+        asked = [query_as_question(project, query) for query in ids]
     else:
-        known = readable(project, questions(project, None, query_id))
+        known = readable_questions(project, list_questions(project, None, query_id))
         asked = [q for q in known if q.active and q.kind in spec.takes]
     return [question for question in asked if spec.asked_text(question)]
 
@@ -166,7 +187,7 @@ def judged_sample(project: Project, spec: GraderSpec, source: str, size: int = 1
     sql = (
         "WITH judged AS (SELECT query_id, passage_id, value,"
         f"  row_number() OVER (PARTITION BY value, query_id ORDER BY {order}) AS within"
-        f"  FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+        f"  FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
         "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         "  WHERE name = $source AND pool.text_key IS NOT NULL"
         f"  AND query_key IN (SELECT query_key FROM {asked_bank(spec)})),"
@@ -177,10 +198,12 @@ def judged_sample(project: Project, spec: GraderSpec, source: str, size: int = 1
     return project.cached(("judged sample", spec.fingerprint, source, size), lambda: list(project.rows(sql, given)))
 
 
-def only_tried(project: Project, spec: GraderSpec) -> bool:
+def has_only_samples(project: Project, spec: GraderSpec) -> bool:
     """Return whether a grader has graded nothing yet, except samples of judged passages."""
-    stored = next((one for one in stored_graders(project) if one.spec.fingerprint in spec.fingerprints), None)
-    return stored is None or all(job.request.get("passages") for job in jobs(project, "grading", subject=stored.key))
+    stored = next((grader for grader in stored_graders(project) if grader.spec.fingerprint in spec.fingerprints), None)
+    return stored is None or all(
+        job.request.get("passages") for job in find_jobs(project, "grading", subject=stored.key)
+    )
 
 
 @dataclass(frozen=True)
@@ -242,12 +265,12 @@ def sample_outcome(
     Returns:
         None if the grader has graded nothing yet.
     """
-    stored = next((one for one in stored_graders(project) if one.spec.fingerprint in spec.fingerprints), None)
+    stored = next((grader for grader in stored_graders(project) if grader.spec.fingerprint in spec.fingerprints), None)
     if stored is None or not (stored.grades or stored.failures):
         return None
     base = basis(project, replace(policy, grader=stored.spec.fingerprint, rating=Policy.rating))
     labels = label_qrels(project, base)
-    spent = [job for job in jobs(project, "grading", subject=stored.key) if job.request.get("passages")]
+    spent = [job for job in find_jobs(project, "grading", subject=stored.key) if job.request.get("passages")]
     # Without a price, a job records a cost of 0.
     priced = bool(spent) and all((job.request.get("told") or {}).get("cost") is not None for job in spent)
     return SampleOutcome(

@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from ..bank import prices
+from ..bank import model_prices
 from ..errors import GradingError, InputError, WorkbenchError
-from ..graders import NOTHING_USED, BackEnd, Control, Grader, OfferedEndpoint, Usage, acting, current
+from ..graders import NOTHING_USED, BackEnd, Control, Grader, OfferedEndpoint, Usage, current_access, use_access
 from ..records import Job, JobKind, count_results, end_job, recorded_jobs, set_usage, written_results
 from ..store import Cursor, Project
 
@@ -102,7 +102,7 @@ def job_control(
     offered: OfferedEndpoint | None = getattr(back_end, "offered", None)
     calls = [cap for cap in (caps.max_calls, offered.max_calls if offered else None) if cap is not None]
     costs = [cap for cap in (caps.max_cost, offered.max_cost if offered else None) if cap is not None]
-    price = prices(project).get(model)
+    price = model_prices(project).get(model)
     if costs and price is None:
         raise InputError(
             "no-price",
@@ -181,7 +181,7 @@ CARRIED: dict[tuple[str, int], Control] = {}
 """Controls of the jobs that this process runs, by project path and job key."""
 
 
-def jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
+def find_jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
     """Return jobs like `project.recorded_jobs`, with the state "paused" for paused ones."""
     place = str(project.path)
     paused = {key for (path, key), control in list(CARRIED.items()) if path == place and control.paused}
@@ -193,10 +193,10 @@ def jobs(project: Project, *kinds: JobKind, **chosen: Any) -> list[Job]:
 
 def find_job(project: Project, key: int) -> Job:
     """Return a grading job as currently recorded."""
-    return jobs(project, "grading", keys=[key])[0]
+    return find_jobs(project, "grading", keys=[key])[0]
 
 
-def usage_of(job: Job) -> Usage:
+def job_usage(job: Job) -> Usage:
     """Return the usage of a job so far."""
     return Usage(
         job.calls or 0,
@@ -263,14 +263,14 @@ class Carrier(Generic[Result]):
             failed = sum(map(self.failed, self.waiting))
             done = len(self.waiting) - failed
 
-            def write(cursor: Cursor) -> None:
+            def write_results(cursor: Cursor) -> None:
                 # If the database reported an error during a commit, it may have stored these results nevertheless.
                 if written_results(cursor, self.job) == self.progress.done:
                     self.write(cursor, self.waiting)
                     count_results(cursor, self.job, done, failed)
                     record_usage(cursor, self.job, self.control.usage)
 
-            self.project.write(write)
+            self.project.write(write_results)
             self.progress = replace(
                 self.progress,
                 graded=self.progress.graded + done,
@@ -287,18 +287,18 @@ class Carrier(Generic[Result]):
         self.report(self.progress)
 
 
-TOLD = (Exception, KeyboardInterrupt)
+REPORTED_ENDS = (Exception, KeyboardInterrupt)
 """Ends of a job that its caller reports. Any other exception ends the caller too, as when a screen is closed."""
 
 
-def carry(
+def run_recorded_job(
     carrier: Carrier[Result],
     batches: Callable[[], Iterable[Sequence[Result]]],
     again: str,
     rest: str,
     who: str,
     remarks: Callable[[], str],
-    told: Callable[[Cursor, Progress], object],
+    log_end: Callable[[Cursor, Progress], object],
     raises: bool = False,
 ) -> Progress:
     """Run a job from its first result to its end, commit its results, and record how it ended.
@@ -309,7 +309,7 @@ def carry(
             remaining pairs".
         who: name of the failing part for unexpected errors, such as "The grader".
         remarks: returns sentences that are known at the end.
-        told: logs the end, within the transaction that records it.
+        log_end: logs the end, within the transaction that records it.
         raises: whether to raise an error or Ctrl+C that ended the job, after its end is recorded.
 
     Returns:
@@ -324,30 +324,30 @@ def carry(
             carrier.take(results)
     except BaseException as caught:
         error = caught
-    if error is not None and not isinstance(error, TOLD):
+    if error is not None and not isinstance(error, REPORTED_ENDS):
         carrier.report = lambda progress: None
-    state, message = _end(control, error, again, rest, who)
+    state, message = _job_end(control, error, again, rest, who)
     carrier.commit()
-    said = " ".join(filter(None, (control.overrun, remarks())))
-    message = " ".join(filter(None, (message, said)))
-    final = replace(carrier.progress, state=state, message=message, remarks=said)
+    closing_remarks = " ".join(filter(None, (control.overrun, remarks())))
+    message = " ".join(filter(None, (message, closing_remarks)))
+    final = replace(carrier.progress, state=state, message=message, remarks=closing_remarks)
 
-    def finish(cursor: Cursor) -> None:
+    def record_end(cursor: Cursor) -> None:
         # Failed calls are in no batch of results, but may cost money.
         record_usage(cursor, carrier.job, control.usage)
         if end_job(cursor, carrier.job, state, message):
-            told(cursor, final)
+            log_end(cursor, final)
 
-    carrier.project.write(finish)
+    carrier.project.write(record_end)
     CARRIED.pop(place)
     carrier.report(final)
-    if error is not None and (raises or not isinstance(error, TOLD)):
+    if error is not None and (raises or not isinstance(error, REPORTED_ENDS)):
         raise error
     return final
 
 
-def _end(control: Control, error: BaseException | None, again: str, rest: str, who: str) -> tuple[str, str]:
-    """Return the state and the message of a job that has ended, see `carry`."""
+def _job_end(control: Control, error: BaseException | None, again: str, rest: str, who: str) -> tuple[str, str]:
+    """Return the state and the message of a job that has ended, see `run_recorded_job`."""
     match error:
         case None if control.cancelled:
             return "cancelled", f"{control.cancelled_by} {again} {rest}."
@@ -416,13 +416,13 @@ class BackgroundJob:
         self.control.report = self.log.append
         self._came_at = self._clock()
         # The thread loads models, so it needs the keys and endpoints that its starter may use.
-        self._access = current()
+        self._access = current_access()
         self._thread = threading.Thread(target=self._run, name="job", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            with acting(self._access):
+            with use_access(self._access):
                 self.result = self.work(self._report, self)
         except WorkbenchError as error:
             self.progress = replace(self.progress, state="failed", message=str(error))
@@ -485,7 +485,7 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
     """
     place = (str(project.path), family)
 
-    def forget() -> None:
+    def forget_job() -> None:
         _running.pop(place, None)
 
     with _starting:
@@ -497,7 +497,7 @@ def start_background(project: Project, family: str, make: Callable[[Project], Ba
             )
         _running[place] = make(project.unattended())
         # A project that is created later at the same path has no jobs yet.
-        project.when_closed(forget)
+        project.when_closed(forget_job)
         return _running[place]
 
 

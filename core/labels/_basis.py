@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..bank import StoredGrader, bank_for, check_version, find_grader
 from ..errors import InputError
-from ..store import Project, as_act, setting
+from ..store import Project, as_act, read_setting
 from ..text import one_line
 from ..types import ANSWERED, MAX_RATING, MAX_WEIGHT, SEPARATOR, Question
 
@@ -134,19 +134,19 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -
         given = np.where(usable, ratings, 0)
         total = (usable * weights).sum(axis=1)
         mean = (given * weights).sum(axis=1) / np.where(none, 1.0, total)
-        found: Ratings = np.floor(mean + HALF).astype(np.int8)
+        labels: Ratings = np.floor(mean + HALF).astype(np.int8)
     elif rule.kind == "max":
-        found = ratings.max(axis=1, initial=MISSING)
+        labels = ratings.max(axis=1, initial=MISSING)
     else:
-        found = np.zeros(len(ratings), np.int8)
+        labels = np.zeros(len(ratings), np.int8)
         for level in range(1, MAX_RATING + 1):
-            found[(ratings >= level).sum(axis=1) >= rule.support] = level
-    found[none] = MISSING
-    return found
+            labels[(ratings >= level).sum(axis=1) >= rule.support] = level
+    labels[none] = MISSING
+    return labels
 
 
 def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
-    """Return EXAM-Cover of one ranking, by the same definition as `labels.coverage`.
+    """Return EXAM-Cover of one ranking, by the same definition as `labels.coverage_scores`.
 
     Args:
         ratings: p x r.
@@ -276,7 +276,7 @@ DEFAULT_POLICY = Policy()
 @as_act("see boards")
 def usual_min_judgment(project: Project) -> int:
     """Return the default min judgment of a project: the min judgment of the collection imported last, or else 1."""
-    stored = setting(project, SETTING_OF_MIN_JUDGMENT)
+    stored = read_setting(project, SETTING_OF_MIN_JUDGMENT)
     return Policy.min_judgment if stored is None else int(stored)
 
 
@@ -406,7 +406,7 @@ def counted_rating(base: Basis) -> str:
     return f"coalesce({' + '.join(reached)}, rating)::TINYINT"
 
 
-def graded(base: Basis) -> str:
+def graded_sql(base: Basis) -> str:
     """Return the ratings of the grader, as a subquery over $grader."""
     columns = f"question_text_key, passage_text_key, {counted_rating(base)} AS rating"
     return f"(SELECT {columns} FROM grades WHERE grader_key = $grader)"
@@ -415,16 +415,16 @@ def graded(base: Basis) -> str:
 def ratings(base: Basis) -> str:
     """Return the rating that counts for each pair of texts, as a subquery over $grader; overrides precede grades."""
     if not base.overridden:
-        return graded(base)
-    people = overriding(base)
+        return graded_sql(base)
+    people = overriding_sql(base)
     return (
-        f"(FROM {graded(base)} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
+        f"(FROM {graded_sql(base)} g WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
         " g.question_text_key AND o.passage_text_key = g.passage_text_key)"
         f" UNION ALL FROM {people})"
     )
 
 
-def overriding(base: Basis) -> str:
+def overriding_sql(base: Basis) -> str:
     """Return people's ratings of pairs of texts on the grader's scale, as a subquery with the columns of `ratings`."""
     top = base.grader.spec.max_rating
     # The same as `GraderSpec.on_scale`.

@@ -8,10 +8,10 @@ from typing import Any
 
 from ..bank import StoredGrader, bank_for, find_grader, question_text_key, stored_graders
 from ..errors import InputError
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..measures import SUPPORT_RECALL, SUPPORTED_COVER, CrossTable, Measure, cross_table
-from ..records import lengths, visible
-from ..store import Project, as_act, as_name, log
+from ..records import run_lengths, visible_rows
+from ..store import Project, as_act, as_name, log_action
 from ..text import clean_text
 from . import Basis, Policy, Scores, basis, first_answers, ratings
 from ._grading_progress import queries_with_questions, without_waiting
@@ -85,17 +85,17 @@ def citation_grader(project: Project, name: str | None = None) -> StoredGrader |
     if name is None:
         known = [one for one in stored_graders(project) if one.spec.rates_citations and one.grades]
         return min(known, key=lambda one: (one.spec.method, -one.grades), default=None)
-    found = find_grader(project, name)
-    if not found.spec.rates_citations:
+    grader = find_grader(project, name)
+    if not grader.spec.rates_citations:
         raise InputError(
             "not-a-grader-of-citations",
-            f"Grader '{found.spec.name}' does not rate citations.",
+            f"Grader '{grader.spec.name}' does not rate citations.",
             "Run: exam grade --grader support-embedding",
         )
-    return found
+    return grader
 
 
-def _rated(overrides: bool, most: int | None) -> str:
+def _rated_citations(overrides: bool, most: int | None) -> str:
     """Return SQL for every citation with its rating, value, weight from 0 to 1, and state.
 
     Its parameters are $support (grader key) and $top (highest rating of the grader).
@@ -117,12 +117,12 @@ def _rated(overrides: bool, most: int | None) -> str:
     )
 
 
-def _asked(grader: StoredGrader | None) -> dict[str, Any]:
+def _grader_parameters(grader: StoredGrader | None) -> dict[str, Any]:
     return {"support": -1, "top": 1} if grader is None else {"support": grader.key, "top": grader.spec.max_rating}
 
 
 @as_act("read the bank")
-def citations(
+def list_citations(
     project: Project,
     grader: StoredGrader | None,
     run: str | None = None,
@@ -139,12 +139,13 @@ def citations(
     """
     rows = project.rows(
         "SELECT run, query_id, o.passage_id, position, sentence, place, cited_id, t.text, rating, r.value, r.author,"
-        f" p.value, state FROM {_rated(True, None)} r JOIN passages o USING (passage_key)"
+        f" p.value, state FROM {_rated_citations(True, None)} r JOIN passages o USING (passage_key)"
         " JOIN queries USING (query_key) LEFT JOIN passage_texts t ON t.text_key = cited_key"
         " LEFT JOIN personal_support p ON p.question_text_key = sentence_key AND p.passage_text_key = cited_key"
         " AND p.author = $author WHERE ($run IS NULL OR run = $run) AND ($query IS NULL OR query_id = $query)"
         " ORDER BY run_key, query_key, rank, position, place LIMIT $limit OFFSET $offset",
-        _asked(grader) | {"run": run, "query": query_id, "author": author, "limit": limit, "offset": offset},
+        _grader_parameters(grader)
+        | {"run": run, "query": query_id, "author": author, "limit": limit, "offset": offset},
     )
     return [Citation(*row) for row in rows]
 
@@ -167,9 +168,9 @@ def response_support(
         f"SELECT run, query_id, count(*), {sums}, avg(CASE WHEN len(citations) = 0 THEN 0 ELSE best END),"
         f" sum(total) / nullif(sum(known), 0) FROM sentences JOIN queries USING (query_key)"
         f" LEFT JOIN (SELECT {of}, max(weight) AS best, sum(weight) AS total, count(weight) AS known,"
-        f"  count(*) AS cites, {counts} FROM {_rated(overrides, most)} GROUP BY ALL) USING ({of})"
+        f"  count(*) AS cites, {counts} FROM {_rated_citations(overrides, most)} GROUP BY ALL) USING ({of})"
         " GROUP BY run_key, run, query_key, query_id ORDER BY run_key, query_key",
-        _asked(grader),
+        _grader_parameters(grader),
     )
     return [ResponseSupport(*row) for row in rows]
 
@@ -200,8 +201,8 @@ def support_board(
     responses = response_support(project, grader, policy.overrides, measure.cutoff)
     if not responses:
         raise InputError("no-responses", "No responses yet.", "Import responses: exam import responses FILE...")
-    resolved = sum(one.citations - one.unresolved for one in responses)
-    usable = resolved - sum(one.ungraded + one.failed for one in responses)
+    resolved = sum(response.citations - response.unresolved for response in responses)
+    usable = resolved - sum(response.ungraded + response.failed for response in responses)
     if measure.family.name == SUPPORTED_COVER:
         base = basis(project, policy)
         policy = base.policy
@@ -210,22 +211,28 @@ def support_board(
         unknown = {query_id for _, query_id, score, _ in rows if score is None}
         queries = [query_id for query_id in queries_with_questions(project, base) if query_id not in unknown]
     else:
-        policy, queries = replace(policy, skipped="ignore"), list(dict.fromkeys(one.query_id for one in responses))
+        policy, queries = (
+            replace(policy, skipped="ignore"),
+            list(dict.fromkeys(response.query_id for response in responses)),
+        )
         by_recall = measure.family.name == SUPPORT_RECALL
-        rows = [(one.run, one.query_id, one.recall if by_recall else one.precision, one.ungraded) for one in responses]
+        rows = [
+            (response.run, response.query_id, response.recall if by_recall else response.precision, response.ungraded)
+            for response in responses
+        ]
     ungraded: Counter[str] = Counter()
     for _, query_id, _, open_ in rows:
         ungraded[query_id] += open_
     ungraded = +ungraded
     counted = without_waiting([] if with_ungraded else ungraded, queries)
-    scores: Scores = {one.run: {} for one in responses}
+    scores: Scores = {response.run: {} for response in responses}
     for run, query_id, score, _ in rows:
         if score is not None and query_id in counted:
             scores[run][query_id] = score
     systems = order_systems(scores, counted, policy)
     return Leaderboard(
         measure.name, "citations", policy, systems, scores, counted, resolved, usable, ungraded,
-        lengths=lengths(project, measure.depth),
+        lengths=run_lengths(project, measure.depth),
     )  # fmt: skip
 
 
@@ -259,7 +266,7 @@ def supported_coverage(
     return project.rows(
         f"WITH supported AS (SELECT {of}, sentence, any_value(own_key) AS own_key, max({support}) AS support"
         "  FROM (FROM sentences LEFT JOIN (SELECT run_key, query_key, passage_key, position, weight, state FROM"
-        f"   {_rated(base.policy.overrides, most)}) USING (run_key, query_key, passage_key, position)) s"
+        f"   {_rated_citations(base.policy.overrides, most)}) USING (run_key, query_key, passage_key, position)) s"
         "  LEFT JOIN (SELECT text AS sentence, text_key AS own_key FROM passage_texts) USING (sentence)"
         f"  GROUP BY {of}, position, sentence),"
         " answered AS (SELECT f.*, s.support, s.own_key, b.asked_key, coalesce(contains(s.sentence, a.answer)"
@@ -280,7 +287,7 @@ def supported_coverage(
         "  THEN greatest(0, counts / whole) END, CASE WHEN whole <= 0 THEN 1 ELSE coalesce(open, 0) END"
         " FROM (SELECT DISTINCT run_key, run, query_key FROM sentences) LEFT JOIN sums USING (run_key, query_key)"
         " JOIN queries USING (query_key) ORDER BY run_key, query_key",
-        base.parameters | _asked(grader) | {"least": least, "least_rating": base.min_rating},
+        base.parameters | _grader_parameters(grader) | {"least": least, "least_rating": base.min_rating},
     )
 
 
@@ -288,15 +295,15 @@ def supported_coverage(
 def support_agreement(project: Project, grader: StoredGrader) -> dict[str, CrossTable]:
     """Return cross tables by person: the grader's ratings, on the scale 0 to 2, by the person's values.
 
-    Values that the reader may not see yet are left out: see `project.visible`.
+    Values that the reader may not see yet are left out: see `records.visible_rows`.
     """
-    pairs = grouped(
+    pairs = group_pairs(
         (author, (rating, value))
         for author, rating, value in project.rows(
             "SELECT author, round(2e0 * rating / $top)::INTEGER, value FROM personal_support JOIN grades"
             " USING (question_text_key, passage_text_key) WHERE grader_key = $support AND support_value_key IN"
-            f" (SELECT support_value_key FROM {visible(project, 'support_values')}) ORDER BY author",
-            _asked(grader),
+            f" (SELECT support_value_key FROM {visible_rows(project, 'support_values')}) ORDER BY author",
+            _grader_parameters(grader),
         )
     )
     scale = range(3)
@@ -327,20 +334,20 @@ def set_support(
     """
     if value is not None and value not in SUPPORT:
         raise InputError("value-out-of-range", f"Value {value} is out of range.", "Use 0, 1 or 2.")
-    found = project.rows(
+    rows = project.rows(
         "SELECT query_id, sentence, cited_key, s.value FROM cited JOIN passages USING (passage_key)"
         " JOIN queries USING (query_key) LEFT JOIN personal_support s ON s.question_text_key = sentence_key"
         " AND s.passage_text_key = cited_key AND s.author = $author"
         " WHERE passage_id = $passage AND position = $position AND cited_id = $cited",
         {"passage": passage_id, "position": position, "cited": cited_id, "author": as_name(author)},
     )
-    if not found:
+    if not rows:
         raise InputError(
             "unknown-citation",
             f"Sentence {position} of '{passage_id}' does not cite '{cited_id}'.",
             "See exam support list.",
         )
-    query_id, sentence, cited_key, known = found[0]
+    query_id, sentence, cited_key, known = rows[0]
     if cited_key is None:
         raise InputError("no-text", f"Passage '{cited_id}' has no text.", "Import texts: exam import passages.")
     if value is None and known is None:
@@ -351,4 +358,6 @@ def set_support(
             [question_text_key(cursor, sentence), cited_key, value, clean_text(reason).strip(), as_name(author)],
         )
         act = "remove support" if value is None else "set support"
-        log(cursor, author, act, query=query_id, passage=passage_id, sentence=position, cited=cited_id, value=value)
+        log_action(
+            cursor, author, act, query=query_id, passage=passage_id, sentence=position, cited=cited_id, value=value
+        )

@@ -12,13 +12,13 @@ import numpy as np
 
 from ..bank import bank_for, how_to_grade
 from ..errors import InputError
-from ..grouping import nested
+from ..grouping import nest_triples
 from ..measures import Array, Indices, Measure, Skipped, mean_and_standard_error
 from ..records import GOLD, gold_name
 from ..store import Project, array_of, by_query, cache
 from ._basis import MISSING, Basis, Ratings, covered_shares, ratings, weight_sql, weights_that_count
 from ._grading_progress import without_waiting
-from ._labels import Layout, matrices
+from ._labels import Layout, rating_matrices
 
 Reference = Literal["gold", "pool"]
 
@@ -57,20 +57,20 @@ def first_answers(
         asked: the questions, with the columns of `bank.bank_for`, which is the default.
         part: the columns of `asked` that identify a part: the weights of its questions are the whole of a share.
     """
-    whole, one = ", ".join(part), ", ".join(unit)
+    whole, share = ", ".join(part), ", ".join(unit)
     return (
         f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
         f"  FROM {asked or bank_for(base.grader.spec)}),"
         f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY ALL HAVING total > 0)"
-        f" SELECT {one}, question_key, any_value(w) AS w, any_value(total) AS total,"
+        f" SELECT {share}, question_key, any_value(w) AS w, any_value(total) AS total,"
         f"  max(g.rating) AS best, min(rank) FILTER (g.rating >= {base.min_rating:d}) AS first,"
         f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals USING ({whole})"
         f" LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key AND g.passage_text_key = t.text_key"
-        f" GROUP BY {one}, question_key)"
+        f" GROUP BY {share}, question_key)"
     )
 
 
-def covered(base: Basis) -> str:
+def covered_sql(base: Basis) -> str:
     """Return the coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
     Coverage is the sum of the answered questions' weights, divided by the sum of all positive weights
@@ -80,7 +80,7 @@ def covered(base: Basis) -> str:
     return f"greatest(0, coalesce(sum(w) FILTER (best >= {base.min_rating:d}), 0) / any_value(total))"
 
 
-def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores:
+def coverage_scores(project: Project, base: Basis, cutoff: int | None = None) -> Scores:
     """Return EXAM-Cover@k of every run and query.
 
     Args:
@@ -93,39 +93,39 @@ def coverage(project: Project, base: Basis, cutoff: int | None = None) -> Scores
     depth = base.policy.cutoff if cutoff is None else cutoff
 
     def compute() -> Scores:
-        known = matrices(project, base, depth)
-        ranked = _ranked(project, base, known.layout, depth)
+        known = rating_matrices(project, base, depth)
+        ranked = _ranked_columns(project, base, known.layout, depth)
         asked = known.layout.weights
         answering = {number: known.marks[number] for number in ranked.columns if (asked[number] > 0).any()}
         of_grader = (*base.rated, base.version, depth)
 
-        def best(numbers: Sequence[int]) -> dict[int, Ratings]:
-            found = {}
+        def best_ratings(numbers: Sequence[int]) -> dict[int, Ratings]:
+            ratings_by_query = {}
             for number in numbers:
                 columns, first = ranked.columns[number], ranked.first[number]
                 ratings = np.maximum.reduceat(known.ratings(number)[:, columns], first, axis=1)
-                found[number] = ratings[known.layout.rows[number]]
-            return found
+                ratings_by_query[number] = ratings[known.layout.rows[number]]
+            return ratings_by_query
 
-        def shares(numbers: Sequence[int]) -> dict[int, list[float]]:
-            found = {}
+        def find_shares(numbers: Sequence[int]) -> dict[int, list[float]]:
+            shares_by_query = {}
             for number in numbers:
                 weights = weights_that_count(asked[number], base.policy.weighted)
-                found[number] = covered_shares(bests[number] >= base.min_rating, weights).tolist()
-            return found
+                shares_by_query[number] = covered_shares(bests[number] >= base.min_rating, weights).tolist()
+            return shares_by_query
 
-        bests = by_query(project, ("best ratings", *of_grader), answering, best, (known.layout, ranked))
+        bests = by_query(project, ("best ratings", *of_grader), answering, best_ratings, (known.layout, ranked))
         key = ("coverage", *of_grader, base.policy.weighted, base.min_rating)
-        parts = by_query(project, key, answering, shares, (known.layout, ranked))
+        parts = by_query(project, key, answering, find_shares, (known.layout, ranked))
         runs = dict(project.rows("SELECT run_key, name FROM runs ORDER BY name"))
         queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
-        found: Scores = {name: {} for name in runs.values()}
+        scores_by_run: Scores = {name: {} for name in runs.values()}
         for number, of_query in parts.items():
             name = queries[int(known.layout.query_keys[number])]
             for key_of_run, share in zip(ranked.runs[number], of_query, strict=True):
-                found[runs[key_of_run]][name] = share
+                scores_by_run[runs[key_of_run]][name] = share
         # A run that ranks no passage for any of these queries has no scores.
-        return {name: scores for name, scores in found.items() if scores}
+        return {name: scores for name, scores in scores_by_run.items() if scores}
 
     return project.cached(("coverage", base.key, depth, base.min_rating), compute, cache.LABELS)
 
@@ -145,7 +145,7 @@ class _Ranked:
     runs: Mapping[int, list[int]]
 
 
-def _ranked(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranked:
+def _ranked_columns(project: Project, base: Basis, layout: Layout, depth: int) -> _Ranked:
     def compute() -> _Ranked:
         top = project.table(
             f"SELECT run_key, query_key, coalesce(text_key, -1) AS text_key FROM ({RANKED})"
@@ -203,7 +203,7 @@ def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[di
 
     def compute() -> tuple[dict[str, float], int]:
         rows = project.rows(
-            f"SELECT query_id, {covered(base)}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
+            f"SELECT query_id, {covered_sql(base)}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
             " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key",
             base.parameters,
         )
@@ -270,12 +270,13 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
         parameters,
     )
     rows = project.rows(
-        f"SELECT name, query_id, {covered(base)} FROM {first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
+        f"SELECT name, query_id, {covered_sql(base)} FROM "
+        f"{first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
         " JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         parameters,
     )
-    return UnionCoverage(nested(rows), [query for (query,) in queries], int(needed), int(usable))
+    return UnionCoverage(nest_triples(rows), [query for (query,) in queries], int(needed), int(usable))
 
 
 @dataclass(frozen=True)
@@ -296,7 +297,7 @@ class Normalised:
     std_error: float | None
 
 
-def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
+def normalise_coverage(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
     """Normalise coverage: scale it so that a run's mean over queries is its sum divided by the reference's sum.
 
     n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). The coverage of
@@ -322,7 +323,7 @@ def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skippe
     return scores
 
 
-def normalised(
+def normalised_coverage(
     project: Project,
     measure: Measure,
     base: Basis,
@@ -371,5 +372,5 @@ def normalised(
             f"Cannot normalise: {of} answers no question at min rating {base.policy.min_rating}.",
             "Lower the min rating.",
         )
-    scores = normalise(runs, known, base.policy.skipped)
+    scores = normalise_coverage(runs, known, base.policy.skipped)
     return Normalised(scores, list(known), of, None if error is None else error / mean)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from ..bank import bank_for, speaking_passages
 from ..measures import Measure
-from ..records import visible
+from ..records import visible_rows
 from ..store import Project, array_of, as_act, cache, cached
-from ._basis import MISSING, Basis, graded, graded_pairs, overriding
+from ._basis import MISSING, Basis, graded_pairs, graded_sql, overriding_sql
 from ._labels import label_pairs, pooled_labels, pooled_passages, pooled_ratings
 
 if TYPE_CHECKING:
@@ -73,20 +73,20 @@ class Progress(PairCounts):
 
 
 @cached(cache.LABELS | cache.JUDGMENTS | {"overrides"})
-def progress(project: Project, base: Basis) -> Progress:
+def grading_progress(project: Project, base: Basis) -> Progress:
     """Return the progress of grading the pairs behind the labels of a policy; cached until any of it changes."""
     found, pool = pooled_labels(project, base), pooled_passages(project)
     query, textless = array_of(pool["query_key"]), array_of(pool["text_key"]) == MISSING
     overridden = stale = 0
     if base.overridden:
         overridden = project.value(
-            f"SELECT count(*) FROM {overriding(base)} o"
+            f"SELECT count(*) FROM {overriding_sql(base)} o"
             f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
             " JOIN pool p ON p.query_key = b.query_key AND p.text_key = o.passage_text_key WHERE weight > 0",
             base.parameters,
         )
         stale = project.value(
-            f"SELECT count(*) FROM {visible(project, 'overrides')} o JOIN bank_at($version) r USING (question_key)"
+            f"SELECT count(*) FROM {visible_rows(project, 'overrides')} o JOIN bank_at($version) r USING (question_key)"
             " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
             {"version": base.version},
         )
@@ -143,9 +143,13 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
     return (
         f"SELECT p.query_key, b.question_key, p.passage_key FROM {failed} f"
         # Few pairs fail, so only their grades are read.
-        f" ANTI JOIN (FROM {graded(base)} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
+        f" ANTI JOIN (FROM {graded_sql(base)} SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
         " USING (question_text_key, passage_text_key)"
-        + (f" ANTI JOIN {overriding(base)} o USING (question_text_key, passage_text_key)" if base.overridden else "")
+        + (
+            f" ANTI JOIN {overriding_sql(base)} o USING (question_text_key, passage_text_key)"
+            if base.overridden
+            else ""
+        )
         + f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key"
         + ("" if weightless else " WHERE b.weight > 0")
@@ -163,7 +167,7 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
 
     # The question of a direct grader is the query itself.
     ids = "(SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id FROM queries)"
-    found = project.table(
+    grades = project.table(
         "SELECT query_id, question_id, passage_id AS doc_id, rating,"
         " CASE WHEN rating IS NOT NULL THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded' ELSE 'failed' END"
         f" AS state FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, weightless=True)}) f"
@@ -172,7 +176,7 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
         " ORDER BY query_key, position, question_key",
         base.parameters,
     )
-    table: pd.DataFrame = found.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+    table: pd.DataFrame = grades.to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
     return table
 
 
@@ -195,15 +199,15 @@ class Readiness(PairCounts):
 
 
 @as_act("see boards")
-def readiness(project: Project, base: Basis) -> Readiness:
+def label_readiness(project: Project, base: Basis) -> Readiness:
     """Return the completeness of the labels of a policy."""
 
     def compute() -> Readiness:
-        found = progress(project, base)
-        counts = {one.name: getattr(found, one.name) for one in fields(PairCounts)}
+        counted = grading_progress(project, base)
+        counts = {one.name: getattr(counted, one.name) for one in fields(PairCounts)}
         return Readiness(
             **counts,
-            unlabelled_passages=found.labels[None],
+            unlabelled_passages=counted.labels[None],
             speaking_passages=len(speaking_passages(project, base.version)),
         )
 
@@ -302,9 +306,11 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
         "label": pa.array(label, mask=label == MISSING),
         "given": pa.array(given),
         "rated": pa.array(rated),
-        "failed": pa.array(_at(pool, project.table(_counted(failed_pairs(base, weightless=True)), base.parameters))),
+        "failed": pa.array(
+            _counts_in_pool(pool, project.table(_counted_sql(failed_pairs(base, weightless=True)), base.parameters))
+        ),
         "needed": pa.array(needed),
-        "overridden": pa.array(_at(pool, project.table(_counted(_OVERRIDDEN), base.parameters)) > 0)
+        "overridden": pa.array(_counts_in_pool(pool, project.table(_counted_sql(_OVERRIDDEN), base.parameters)) > 0)
         if base.overridden
         else pa.array(np.zeros(len(pool), bool)),
     }
@@ -318,17 +324,17 @@ _OVERRIDDEN = (
 )
 
 
-def _counted(pairs: str) -> str:
+def _counted_sql(pairs: str) -> str:
     return f"SELECT query_key, passage_key, count(*)::INTEGER AS n FROM ({pairs}) GROUP BY ALL"
 
 
-def _at(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
+def _counts_in_pool(pool: pa.Table, counted: pa.Table) -> NDArray[np.int32]:
     """Return counts of passages in the order of the pool; 0 for passages without a count."""
     known, wanted = (
         (array_of(table["query_key"]).astype(np.int64) << 32) + array_of(table["passage_key"])
         for table in (pool, counted)
     )
     order = np.argsort(known)
-    found = np.zeros(len(pool), np.int32)
-    found[order[np.searchsorted(known, wanted, sorter=order)]] = array_of(counted["n"])
-    return found
+    counts = np.zeros(len(pool), np.int32)
+    counts[order[np.searchsorted(known, wanted, sorter=order)]] = array_of(counted["n"])
+    return counts

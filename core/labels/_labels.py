@@ -17,7 +17,7 @@ from ..bank import bank_for
 from ..measures import Answers, answers_of
 from ..records import DEFAULT_POOL_DEPTH, Qrels
 from ..store import Project, array_of, by_query, cache, cached
-from ._basis import MISSING, Basis, Ratings, graded, labels_of, overriding, weights_that_count
+from ._basis import MISSING, Basis, Ratings, graded_sql, labels_of, overriding_sql, weights_that_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,12 +62,12 @@ class Layout:
     @cached_property
     def first_question(self) -> Numbers:
         """n + 1 positions: where the texts of each query begin in `questions`, and the end."""
-        return _begins(self.questions, len(self.query_keys))
+        return _query_begins(self.questions, len(self.query_keys))
 
     @cached_property
     def first_passage(self) -> Numbers:
         """n + 1 positions: where the texts of each query begin in `passages`, and the end."""
-        return _begins(self.passages, len(self.query_keys))
+        return _query_begins(self.passages, len(self.query_keys))
 
     @cached_property
     def starts(self) -> Numbers:
@@ -82,7 +82,7 @@ class Layout:
 
     def numbers(self, query_keys: Numbers) -> Numbers:
         """Return the number of each query; MISSING for a query without questions."""
-        return _found(self.query_keys, query_keys)
+        return _find_positions(self.query_keys, query_keys)
 
     def columns(self, numbers: Numbers, text_keys: Numbers) -> Numbers:
         """Return the column of each passage in the matrix of its query.
@@ -91,7 +91,7 @@ class Layout:
             numbers: numbers of the queries, without MISSING.
             text_keys: keys of the passages' texts, MISSING without a text.
         """
-        at = _found(self.passages, (numbers << _KEY) + text_keys)
+        at = _find_positions(self.passages, (numbers << _KEY) + text_keys)
         known = (at != MISSING) & (text_keys != MISSING)
         return np.where(known, at - self.first_passage[numbers], np.diff(self.first_passage)[numbers])
 
@@ -108,7 +108,7 @@ class Layout:
         of = self.passages >> _KEY
         column = np.arange(len(of)) - self.first_passage[of]
         had = column.astype(np.uint64) + (of.astype(np.uint64) << _PLACE)
-        return _places(text, asked, _NO_QUESTION), _places(self.passages & (2**_KEY - 1), had, _NO_PASSAGE)
+        return _place_tables(text, asked, _NO_QUESTION), _place_tables(self.passages & (2**_KEY - 1), had, _NO_PASSAGE)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Matrices:
         return [sha256(self.flat[start:end].data).digest() for start, end in pairwise(self.layout.starts.tolist())]
 
 
-def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
+def rating_matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     """Return the ratings of the pool, and of the top passages of every run.
 
     Args:
@@ -139,69 +139,71 @@ def matrices(project: Project, base: Basis, depth: int = 0) -> Matrices:
     # At least the pool depth, so that labels and most coverage share the same matrices.
     depth = max(depth, DEFAULT_POOL_DEPTH)
     key = (*base.rated, base.version, depth)
-    layout = project.cached(("layout", *key), partial(_layout, project, base, depth), cache.ASKED)
-    fill = partial(_with_overrides if base.overridden else _graded, project, base, layout, depth)
+    layout = project.cached(("layout", *key), partial(_make_layout, project, base, depth), cache.ASKED)
+    fill = partial(_with_overrides if base.overridden else _read_grades, project, base, layout, depth)
     if layout.starts[-1] > KEPT:
         return fill()
     return project.cached(("matrices", base.overridden, *key), fill, cache.LABELS)
 
 
-def _layout(project: Project, base: Basis, depth: int) -> Layout:
-    query, text, weight = _arrays(
+def _make_layout(project: Project, base: Basis, depth: int) -> Layout:
+    query, text, weight = _as_arrays(
         project.table(
             "SELECT query_key, coalesce(text_key, -1), weight"
             f" FROM {bank_for(base.grader.spec)} ORDER BY query_key, question_key",
             base.parameters,
         )
     )
-    query_keys = _once(query)
+    query_keys = _sorted_unique(query)
     number = np.searchsorted(query_keys, query)
-    questions = _once(((number << _KEY) + text)[text != MISSING])
-    of, had = _arrays(
+    questions = _sorted_unique(((number << _KEY) + text)[text != MISSING])
+    of, had = _as_arrays(
         project.table(
             "SELECT query_key, text_key FROM pool WHERE text_key IS NOT NULL UNION ALL"
             " SELECT query_key, text_key FROM rankings JOIN passages USING (passage_key)"
             f" WHERE rank <= {depth:d} AND text_key IS NOT NULL"
         )
     )
-    by = _found(query_keys, of)
-    layout = Layout(query_keys, [], [], questions, _once(((by << _KEY) + had)[by != MISSING]))
-    at = _found(questions, (number << _KEY) + text)
+    by = _find_positions(query_keys, of)
+    layout = Layout(query_keys, [], [], questions, _sorted_unique(((by << _KEY) + had)[by != MISSING]))
+    at = _find_positions(questions, (number << _KEY) + text)
     sizes = np.diff(layout.first_question)
     rows = np.where(text != MISSING, at - layout.first_question[number], sizes[number])
     cuts = np.searchsorted(number, np.arange(1, len(query_keys)))
     return Layout(query_keys, np.split(weight, cuts), np.split(rows, cuts), questions, layout.passages)
 
 
-def _graded(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
+def _read_grades(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
     """Return the grader's ratings. They have their own cache, because frequent overrides do not change them."""
 
-    def fill() -> Ratings:
-        return _put(project, base, layout, graded(base), np.full(int(layout.starts[-1]), MISSING, np.int8))
+    def fill_matrices() -> Ratings:
+        return _fill_matrices(
+            project, base, layout, graded_sql(base), np.full(int(layout.starts[-1]), MISSING, np.int8)
+        )
 
     if layout.starts[-1] > KEPT:
-        return Matrices(layout, fill())
+        return Matrices(layout, fill_matrices())
     # A saved bank version leaves most layouts unchanged. Only the ratings of the latest layout are kept.
     key = ("grades", *base.rated, base.version, depth)
     kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"}))
     flat = kept.get(layout.mark)
     if flat is None:
-        flat = fill()
+        flat = fill_matrices()
         kept.clear()
         kept[layout.mark] = flat
     return Matrices(layout, flat)
 
 
 def _with_overrides(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
-    flat = _graded(project, base, layout, depth).flat.copy()
-    return Matrices(layout, _put(project, base, layout, overriding(base), flat))
+    flat = _read_grades(project, base, layout, depth).flat.copy()
+    return Matrices(layout, _fill_matrices(project, base, layout, overriding_sql(base), flat))
 
 
-def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Ratings) -> Ratings:
+def _fill_matrices(project: Project, base: Basis, layout: Layout, ratings: str, flat: Ratings) -> Ratings:
     """Write ratings, a subquery of pairs of texts, into matrices."""
     questions, passages = layout.places()
 
-    def take(batches: Iterable[pa.RecordBatch]) -> Ratings:
+    def read_batches(batches: Iterable[pa.RecordBatch]) -> Ratings:
         for batch in batches:
             question, passage, rating = (array_of(batch.column(i)) for i in range(3))
             for rows in questions:
@@ -216,7 +218,9 @@ def _put(project: Project, base: Basis, layout: Layout, ratings: str, flat: Rati
                     flat[place[here].view(np.int64)] = given[here]
         return flat
 
-    return project.batches(f"SELECT question_text_key, passage_text_key, rating FROM {ratings}", base.parameters, take)
+    return project.batches(
+        f"SELECT question_text_key, passage_text_key, rating FROM {ratings}", base.parameters, read_batches
+    )
 
 
 class _Places:
@@ -240,11 +244,11 @@ class _Places:
         if self._table is not None:
             found: NDArray[np.uint64] = self._table.take(keys - (self._keys[0] - 1), mode="clip")
             return found
-        at = _found(self._keys, keys)
+        at = _find_positions(self._keys, keys)
         return np.where(at == MISSING, self._none, np.append(self._numbers, self._none)[at])
 
 
-def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> list[_Places]:
+def _place_tables(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> list[_Places]:
     """Return tables in which each text occurs at most once: as many tables as the most frequent text has queries."""
     order = np.argsort(texts, kind="stable")
     texts, numbers = texts[order], numbers[order]
@@ -252,7 +256,7 @@ def _places(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) -> lis
     return [_Places(texts[turn == i], numbers[turn == i], none) for i in range(int(turn.max(initial=-1)) + 1)]
 
 
-def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
+def _find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
     """Return the positions of `wanted` in `known`, which is ascending; MISSING for absent numbers."""
     if not len(known):
         return np.full(len(wanted), MISSING, np.int64)
@@ -260,19 +264,19 @@ def _found(known: Numbers, wanted: NDArray[Any]) -> Numbers:
     return np.where(known[at] == wanted, at, MISSING)
 
 
-def _once(numbers: Numbers) -> Numbers:
+def _sorted_unique(numbers: Numbers) -> Numbers:
     """Return sorted unique numbers; unlike `np.unique`, this is fast for the nearly sorted numbers of a table."""
     ascending: Numbers = np.sort(numbers)
     once: Numbers = ascending[np.diff(ascending, prepend=-1) != 0]
     return once
 
 
-def _begins(numbers: Numbers, queries: int) -> Numbers:
+def _query_begins(numbers: Numbers, queries: int) -> Numbers:
     """Return queries + 1 positions: where the numbers of each query begin, and the end."""
     return np.searchsorted(numbers, np.arange(queries + 1) << _KEY)
 
 
-def _arrays(table: pa.Table) -> list[NDArray[Any]]:
+def _as_arrays(table: pa.Table) -> list[NDArray[Any]]:
     """Return the columns of a table without missing values. Keys become integers with room for a shift."""
     found = [array_of(column) for column in table.columns]
     return [column.astype(np.int64) if column.dtype.kind == "i" else column for column in found]
@@ -302,7 +306,7 @@ class PooledLabels:
 
 
 @cached(cache.LABELS)
-def labels(project: Project, base: Basis) -> pd.DataFrame:
+def list_labels(project: Project, base: Basis) -> pd.DataFrame:
     """Return the label of every pooled passage (exam-plus-plus, equation 2).
 
     Returns:
@@ -346,12 +350,12 @@ def pooled_passages(project: Project) -> pa.Table:
 @cached(cache.LABELS)
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     """Return the labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
-    pool, known, policy = pooled_passages(project), matrices(project, base), base.policy
-    columns = _columns(project, base, known.layout)
+    pool, known, policy = pooled_passages(project), rating_matrices(project, base), base.policy
+    columns = _pool_columns(project, base, known.layout)
 
     def make(numbers: Sequence[int]) -> dict[int, tuple[Ratings, NDArray[np.int32], int]]:
         found = {}
-        for number, (ratings, given) in zip(numbers, _ratings(known, columns, numbers), strict=True):
+        for number, (ratings, given) in zip(numbers, _query_ratings(known, columns, numbers), strict=True):
             asked = given > 0
             weights = weights_that_count(given[asked], policy.weighted)
             asked_ratings = ratings[:, asked]
@@ -371,7 +375,7 @@ def pooled_labels(project: Project, base: Basis) -> PooledLabels:
     return found
 
 
-def _columns(project: Project, base: Basis, layout: Layout) -> Columns:
+def _pool_columns(project: Project, base: Basis, layout: Layout) -> Columns:
     def compute() -> Columns:
         pool = pooled_passages(project)
         number = layout.numbers(array_of(pool["query_key"]))
@@ -391,13 +395,13 @@ def pooled_ratings(project: Project, base: Basis) -> Iterator[tuple[NDArray[np.i
         For each query with p passages and r questions: positions of the passages in the pool (p), ratings (p x r,
         questions in key order), and weights in the bank (r). Queries without questions are left out.
     """
-    known = matrices(project, base)
-    columns = _columns(project, base, known.layout)
-    for (own, _), (ratings, weights) in zip(columns, _ratings(known, columns, range(len(columns))), strict=True):
+    known = rating_matrices(project, base)
+    columns = _pool_columns(project, base, known.layout)
+    for (own, _), (ratings, weights) in zip(columns, _query_ratings(known, columns, range(len(columns))), strict=True):
         yield own, ratings, weights
 
 
-def _ratings(
+def _query_ratings(
     known: Matrices, columns: Columns, numbers: Iterable[int]
 ) -> Iterator[tuple[Ratings, NDArray[np.float64]]]:
     """Yield the ratings of the passages of some queries, p x r, and their r weights."""
@@ -448,26 +452,26 @@ def from_answers(
     Returns:
         Value by query id, in the order of the project; queries without ratings are absent.
     """
-    known, pool = matrices(project, base), pooled_passages(project)
-    columns = _columns(project, base, known.layout)
+    known, pool = rating_matrices(project, base), pooled_passages(project)
+    columns = _pool_columns(project, base, known.layout)
     number_of = {pool["query_id"][int(own[0])].as_py(): number for number, (own, _) in enumerate(columns) if len(own)}
 
-    def answers(query_ids: Sequence[str]) -> dict[str, Answers]:
+    def find_answers(query_ids: Sequence[str]) -> dict[str, Answers]:
         numbers = [number_of[query_id] for query_id in query_ids]
-        found = {}
+        answers_by_query = {}
         for query_id, number, (ratings, given) in zip(
-            query_ids, numbers, _ratings(known, columns, numbers), strict=True
+            query_ids, numbers, _query_ratings(known, columns, numbers), strict=True
         ):
             passages = pool["passage_id"].take(pa.array(columns[number][0])).to_pylist()
             # A question of weight 0 or less is not an intent.
             if (known_here := answers_of(passages, ratings[:, given > 0], base.min_rating)) is not None:
-                found[query_id] = known_here
-        return found
+                answers_by_query[query_id] = known_here
+        return answers_by_query
 
-    def made(query_ids: Sequence[str]) -> dict[str, T | None]:
-        return dict.fromkeys(query_ids) | dict(make(answers(query_ids)))
+    def make_parts(query_ids: Sequence[str]) -> dict[str, T | None]:
+        return dict.fromkeys(query_ids) | dict(make(find_answers(query_ids)))
 
     marks = {query_id: known.marks[number] for query_id, number in number_of.items()}
     named = ("answers", key, *base.rated, base.version, base.min_rating)
-    parts = by_query(project, named, marks, made, (pool, known.layout, *made_of))
+    parts = by_query(project, named, marks, make_parts, (pool, known.layout, *made_of))
     return {query_id: part for query_id, part in parts.items() if part is not None}

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from ..measures import correlate, system_score
-from ..records import Length, readable_texts, visible
+from ..measures import correlate_scores, system_score
+from ..records import Length, readable_texts, visible_rows
 from ..store import Project, as_act
 from ..text import first_few, how_many
 from . import Policy, Scores, basis, graded_pairs
@@ -105,7 +105,7 @@ class Leaderboard:
     def length_correlation(self) -> float | None:
         """Return Spearman's correlation of score and words; None without lengths, or if it is undefined."""
         words = {run: length.words for run, length in self.lengths.items() if run in self.scores}
-        return correlate(words, self.scores).spearman if words else None
+        return correlate_scores(words, self.scores).spearman if words else None
 
     @property
     def std_errors(self) -> dict[str, float | None]:
@@ -195,25 +195,25 @@ def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard
     Returns:
         Queries with an official score, greatest loss first; then the other queries, in the order of the project.
     """
-    mine = board.per_query.get(run, {})
-    theirs = official.per_query.get(run, {}) if official else {}
+    own_scores = board.per_query.get(run, {})
+    official_scores = official.per_query.get(run, {}) if official else {}
     asked = {query for scores in board.per_query.values() for query in scores}
-    found = [
+    rows = [
         QueryScore(
             query_id,
             text,
-            mine.get(query_id),
-            _mean(board, query_id),
-            theirs.get(query_id),
-            _mean(official, query_id) if official else None,
+            own_scores.get(query_id),
+            _mean_of_query(board, query_id),
+            official_scores.get(query_id),
+            _mean_of_query(official, query_id) if official else None,
         )
         for query_id, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key")
         if query_id in asked
     ]
-    return sorted(found, key=lambda row: (row.loss is None, -(row.loss or 0.0)))
+    return sorted(rows, key=lambda row: (row.loss is None, -(row.loss or 0.0)))
 
 
-def _mean(board: Leaderboard, query_id: str) -> float | None:
+def _mean_of_query(board: Leaderboard, query_id: str) -> float | None:
     scores = [by_query[query_id] for by_query in board.per_query.values() if query_id in by_query]
     return fmean(scores) if scores else None
 
@@ -260,7 +260,7 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             " LEFT JOIN wording w ON w.question_key = l.question_key"
             f" LEFT JOIN {readable_texts(project)} qt ON qt.text_key = w.text_key"
             " LEFT JOIN questions asked ON asked.question_key = l.question_key"
-            f" LEFT JOIN (SELECT query_key, passage_key, value FROM {visible(project, 'judgments')}"
+            f" LEFT JOIN (SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')}"
             " JOIN sources USING (source_key)"
             "  WHERE name = $source) j ON j.query_key = r.query_key AND j.passage_key = r.passage_key"
             " WHERE r.rank <= $cutoff ORDER BY r.rank",

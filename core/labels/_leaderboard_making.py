@@ -11,24 +11,33 @@ import numpy as np
 
 from ..bank import how_to_grade, without_answered_by_topic
 from ..errors import InputError
-from ..grouping import grouped, nested
+from ..grouping import group_pairs, nest_triples
 from ..measures import (
     SIMILARITIES,
     Answers,
     Array,
     Measure,
     MeasureBasis,
+    bars_overlap,
     make_evaluator,
     make_intent_evaluator,
     parse_measure,
-    tied,
     trec_order,
 )
-from ..records import Qrels, Runs, boards, find_source, gold_texts, judgments, lengths, rankings
+from ..records import (
+    Qrels,
+    Runs,
+    find_source,
+    gold_texts,
+    imported_leaderboards,
+    ranking_scores,
+    run_lengths,
+    source_judgments,
+)
 from ..store import Project, as_act, by_query, cache, cached
 from . import DEFAULT_POLICY, Basis, Policy, basis, from_answers, label_pairs, label_qrels
 from ._citation_support import citation_grader, support_board
-from ._coverage import Normalised, Scores, coverage, normalised
+from ._coverage import Normalised, Scores, coverage_scores, normalised_coverage
 from ._grading_progress import pairs_needed, queries_with_questions, without_waiting
 from ._leaderboard import Leaderboard, System, order_systems
 
@@ -39,7 +48,7 @@ def score_runs(
     """Return the scores of runs by several measures on qrels.
 
     Args:
-        runs: as `rankings` returns them.
+        runs: as `ranking_scores` returns them.
         threshold: the value from which a passage is relevant in binary measures.
 
     Returns:
@@ -64,10 +73,10 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
     Raises:
         InputError: a measure is unknown.
     """
-    runs, qrels, names = rankings(project), label_qrels(project, base), tuple(measures)
-    answering = grouped((query, run) for run, by in runs.items() for query in by)
+    runs, qrels, names = ranking_scores(project), label_qrels(project, base), tuple(measures)
+    answering = group_pairs((query, run) for run, by in runs.items() for query in by)
 
-    def make(queries: Sequence[str]) -> dict[str, Array]:
+    def score_queries(queries: Sequence[str]) -> dict[str, Array]:
         some = {run: {query: by[query] for query in queries if query in by} for run, by in runs.items()}
         scored = score_runs(some, names, {query: qrels[query] for query in queries}, base.min_rating)
         return {
@@ -78,12 +87,12 @@ def label_scores(project: Project, base: Basis, measures: Sequence[str]) -> dict
     # Labels are not changed once they are made; unchanged labels are the same object.
     marks = {query: _Same(labels) for query, labels in qrels.items()}
     key = ("scores", names, *base.rated, base.policy.label, base.policy.weighted, base.min_rating)
-    found: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
-    for query, scores in by_query(project, key, marks, make, (runs,)).items():
+    scores_by_run: dict[str, dict[str, dict[str, float]]] = {run: {name: {} for name in names} for run in runs}
+    for query, scores in by_query(project, key, marks, score_queries, (runs,)).items():
         for run, of_run in zip(answering.get(query, ()), scores.tolist(), strict=True):
             for name, score in zip(names, of_run, strict=True):
-                found[run][name][query] = score
-    return found
+                scores_by_run[run][name][query] = score
+    return scores_by_run
 
 
 def judged_scores(
@@ -100,7 +109,7 @@ def judged_scores(
     """
     return project.cached(
         ("judged", source, tuple(measures), min_judgment),
-        lambda: score_runs(rankings(project), measures, judgments(project, source), min_judgment),
+        lambda: score_runs(ranking_scores(project), measures, source_judgments(project, source), min_judgment),
         cache.COLLECTION | cache.JUDGMENTS,
     )
 
@@ -124,13 +133,13 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
     Returns:
         Score by query by run, and the queries with ratings, in the order of the project.
     """
-    runs, ranked = rankings(project), _tops(project, measure.depth)
+    runs, ranked = ranking_scores(project), _top_passages(project, measure.depth)
 
-    def make(answers: Mapping[str, Answers]) -> dict[str, Array]:
+    def score_answers(answers: Mapping[str, Answers]) -> dict[str, Array]:
         evaluator = make_intent_evaluator(measure, answers)
         return {query: np.array(evaluator.of(query, list(ranked.get(query, {}).values()))) for query in answers}
 
-    parts = from_answers(project, base, measure.name, make, (runs,))
+    parts = from_answers(project, base, measure.name, score_answers, (runs,))
     scores: Scores = {run: {} for run in runs}
     for query, of_query in parts.items():
         for run, score in zip(ranked.get(query, ()), of_query.tolist(), strict=True):
@@ -139,10 +148,10 @@ def intent_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scor
 
 
 @cached(cache.COLLECTION)
-def _tops(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
+def _top_passages(project: Project, depth: int) -> dict[str, dict[str, list[str]]]:
     """Return the top passages by query and run. They are cached by depth alone, so all min ratings share them."""
-    answered = ((query, run, scores) for run, by in rankings(project).items() for query, scores in by.items())
-    return nested((query, run, trec_order(scores, depth)) for query, run, scores in answered)
+    answered = ((query, run, scores) for run, by in ranking_scores(project).items() for query, scores in by.items())
+    return nest_triples((query, run, trec_order(scores, depth)) for query, run, scores in answered)
 
 
 def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:
@@ -182,7 +191,7 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
             [cutoff],
         )
         answered = ((run, query, " ".join(map(texts.__getitem__, keys or []))) for run, query, keys in tops)
-        return nested((run, query, score(text, gold[query])) for run, query, text in answered if query in gold)
+        return nest_triples((run, query, score(text, gold[query])) for run, query, text in answered if query in gold)
 
     return project.cached(measure.name, compute, cache.COLLECTION), list(gold)
 
@@ -216,7 +225,7 @@ def leaderboard(
 
 def _from_source(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
     source = find_source(project, source)
-    imported = dict(boards(project))
+    imported = dict(imported_leaderboards(project))
     if source in imported:
         return _imported_board(project, source, imported[source], policy)
     wanted = parse_measure(measure, policy.cutoff)
@@ -227,7 +236,7 @@ def _from_source(project: Project, measure: str, source: str, policy: Policy, wi
             "Use --source 'exam' or another measure.",
         )
     name = wanted.name
-    qrels = judgments(project, source)
+    qrels = source_judgments(project, source)
     per_query = _per_query(judged_scores(project, source, [name], policy.min_judgment), name)
     return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
@@ -243,7 +252,7 @@ def _by_intents(project: Project, measure: Measure, base: Basis) -> tuple[Scores
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis) -> tuple[Scores, list[str]]:
-    return coverage(project, base, measure.depth), queries_with_questions(project, base)
+    return coverage_scores(project, base, measure.depth), queries_with_questions(project, base)
 
 
 SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], tuple[Scores, list[str]]]] = {
@@ -254,7 +263,7 @@ SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], tuple[Scores,
     "share of pool": _by_coverage,
 }
 """By basis of a measure, the function that returns its scores from grades, and the queries with anything to score. A
-share is coverage that `normalised` divides."""
+share is coverage that `normalised_coverage` divides."""
 
 
 def _from_grades(project: Project, measure: str, source: str, policy: Policy, with_ungraded: bool) -> Leaderboard:
@@ -265,7 +274,7 @@ def _from_grades(project: Project, measure: str, source: str, policy: Policy, wi
     pairs: dict[str, Any] = {}
     share_of: Normalised | None = None
     if wanted.takes_grades:
-        if not rankings(project):
+        if not ranking_scores(project):
             raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
         base = basis(project, policy)
         policy = base.policy
@@ -279,7 +288,7 @@ def _from_grades(project: Project, measure: str, source: str, policy: Policy, wi
         waiting = {} if with_ungraded or pairs["imported"] else pairs["ungraded"]
         scores, queries = SCORERS[wanted.basis](project, wanted, base)
         if wanted.basis in ("share of gold", "share of pool"):
-            share_of = normalised(project, wanted, base, scores, queries, waiting)
+            share_of = normalised_coverage(project, wanted, base, scores, queries, waiting)
             scores, queries = share_of.per_query, share_of.query_ids
         queries = without_waiting(waiting, queries)
     else:
@@ -288,20 +297,20 @@ def _from_grades(project: Project, measure: str, source: str, policy: Policy, wi
     counted = set(queries)
     per_query = {
         run: {query: score for query, score in scores.get(run, {}).items() if query in counted}
-        for run in rankings(project)
+        for run in ranking_scores(project)
     }
     systems = order_systems(per_query, queries, policy)
     board = Leaderboard(wanted.name, source, policy, systems, per_query, queries, **pairs)
     # Longer texts raise coverage and likeness; with generated responses, length matters for every measure.
     if not wanted.ranks_passages:
-        board = replace(board, lengths=lengths(project, wanted.depth))
+        board = replace(board, lengths=run_lengths(project, wanted.depth))
     elif project.value("SELECT count(*) FROM responses"):
-        board = replace(board, lengths=lengths(project, policy.cutoff))
+        board = replace(board, lengths=run_lengths(project, policy.cutoff))
     if share_of is None:
         return board
     reference = System(share_of.reference, 1.0, share_of.std_error, len(queries), 0)
     # Within the standard error of the reference (original-exam, table 4).
-    starred = frozenset(system.run for system in systems if tied(system.score, None, 1.0, reference.std_error))
+    starred = frozenset(system.run for system in systems if bars_overlap(system.score, None, 1.0, reference.std_error))
     return replace(board, reference=reference, starred=starred)
 
 
@@ -322,7 +331,7 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
         )
     name, queries = wanted.name, list(qrels)
     policy = basis(project, policy).policy
-    scores = _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)
+    scores = _per_query(score_runs(ranking_scores(project), [name], qrels, policy.min_rating), name)
     return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
 
 
@@ -337,7 +346,7 @@ def _imported_board(project: Project, name: str, measure: str, policy: Policy) -
         [name],
     )
     scores = [score for _, score, _ in rows]
-    per_query: Scores = nested(
+    per_query: Scores = nest_triples(
         project.rows(
             "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key) WHERE name = ?", [name]
         )

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..bank import bank_for, graders
+from ..bank import bank_for, label_graders
 from ..errors import InputError
-from ..grouping import nested
+from ..grouping import nest_triples
 from ..measures import (
     COVER,
     NUGGETS_SUPPORTED,
@@ -21,10 +21,10 @@ from ..measures import (
     parse_measure,
     system_score,
 )
-from ..records import boards, check_runs, find_source, pool_depth, rankings
+from ..records import check_runs, find_source, imported_leaderboards, pool_depth, ranking_scores
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Basis, Policy, Skipped, basis, ratings
-from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered, first_answers
+from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered_sql, first_answers
 from ._leaderboard import Leaderboard, order_systems
 from ._leaderboard_making import leaderboard, score_runs
 
@@ -76,7 +76,7 @@ def leaderboard_per(
             f"Cannot compute {measure} with --per union: passages of different subtopics have no common order.",
             "Use EXAM-Cover, or --per query, subtopic or topic.",
         )
-    if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
+    if per == "query" or (source != "exam" and find_source(project, source) in dict(imported_leaderboards(project))):
         return plain
     if source == "exam":
         if not wanted.by_query_alone:
@@ -97,7 +97,7 @@ def leaderboard_per(
             )
         )
         scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
-    scores = {run: scores.get(run, {}) for run in rankings(project)}
+    scores = {run: scores.get(run, {}) for run in ranking_scores(project)}
     queries = list(topics)
     if per == "subtopic":
         scores = {run: mean_over_subtopics(by_topic, topics, policy.skipped) for run, by_topic in scores.items()}
@@ -114,22 +114,23 @@ def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str]
         skipped: whether a skipped topic of a query counts 0 or is left out. A query without answered topics has no
             score.
     """
-    found: dict[str, list[float]] = {}
+    values_by_query: dict[str, list[float]] = {}
     sizes: dict[str, int] = {}
     for topic, query in topics.items():
         sizes[query] = sizes.get(query, 0) + 1
         if topic in by_topic:
-            found.setdefault(query, []).append(by_topic[topic])
+            values_by_query.setdefault(query, []).append(by_topic[topic])
     return {
         query: math.fsum(values) / (sizes[query] if skipped == "zero" else len(values))
-        for query, values in found.items()
+        for query, values in values_by_query.items()
     }
 
 
 def bank_topics(project: Project, base: Basis) -> Topics:
     """Return the topics of the bank's questions of positive weight."""
     rows = project.rows(
-        f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM {_parts(base)}"
+        "SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM "
+        f"{_topic_questions(base)}"
         " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
         " ORDER BY min(query_key), min(question_key)",
         base.parameters,
@@ -138,7 +139,7 @@ def bank_topics(project: Project, base: Basis) -> Topics:
     return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
 
 
-def _parts(base: Basis) -> str:
+def _topic_questions(base: Basis) -> str:
     """Return the bank with the topic of each question, as a subquery over $version.
 
     Its columns are the columns of `bank_for`, topic_id, and the query_id of the topic. For each query that asks a
@@ -170,11 +171,11 @@ def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Score
             for topic, query in topics.items()
             if topic in by_query or query in by_query
         }
-        for run, by_query in rankings(project).items()
+        for run, by_query in ranking_scores(project).items()
     }
     scores: Scores
     if measure.basis == "intents":
-        intents = _intents(project, base)
+        intents = _topic_intents(project, base)
         evaluate = make_intent_evaluator(measure, intents)
         scores = {run: evaluate(ranking) for run, ranking in runs.items()}
         return scores, {topic: query for topic, query in topics.items() if topic in intents}
@@ -190,24 +191,27 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     Args:
         cutoff: k; the cutoff of the policy is ignored.
     """
-    firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
+    firsts = first_answers(
+        base, RANKED, ("run_key", "query_key", "topic_id"), _topic_questions(base), ("query_key", "topic_id")
+    )
     rows = project.rows(
-        f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING "
+        "(query_key)"
         " GROUP BY name, query_key, query_id, topic_id"
         # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
         # the other.
         " ORDER BY name, query_id = topic_id, query_key",
         base.parameters | {"cutoff": cutoff},
     )
-    return nested(rows)
+    return nest_triples(rows)
 
 
 def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
-    found = coverage_of_union(project, basis(project, plain.policy), cutoff)
-    query_ids = [query for query in found.query_ids if query not in plain.left_out]
+    union = coverage_of_union(project, basis(project, plain.policy), cutoff)
+    query_ids = [query for query in union.query_ids if query not in plain.left_out]
     scores = {
-        run: {query: score for query, score in found.scores.get(run, {}).items() if query in query_ids}
-        for run in rankings(project)
+        run: {query: score for query, score in union.scores.get(run, {}).items() if query in query_ids}
+        for run in ranking_scores(project)
     }
     systems = order_systems(scores, query_ids, plain.policy)
     return replace(
@@ -215,16 +219,16 @@ def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboa
         systems=systems,
         per_query=scores,
         query_ids=query_ids,
-        needed=found.needed,
-        usable=found.usable,
+        needed=union.needed,
+        usable=union.usable,
     )
 
 
-def _rated(base: Basis) -> str:
+def _rated_passages(base: Basis) -> str:
     """Return every rating of a pooled passage once per topic: topic_id, passage_id, question_key, weight, rating."""
     return (
         "SELECT DISTINCT topic_id, passage_id, question_key, weight, rating"
-        f" FROM {ratings(base)} g JOIN {_parts(base)} b ON b.text_key = g.question_text_key"
+        f" FROM {ratings(base)} g JOIN {_topic_questions(base)} b ON b.text_key = g.question_text_key"
         " JOIN pool p ON p.query_key = b.query_key AND p.text_key = g.passage_text_key"
         " JOIN passages USING (passage_key)"
     )
@@ -233,22 +237,22 @@ def _rated(base: Basis) -> str:
 def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
     """Return labels by topic id and passage id, computed only from the questions of the topic."""
     rows = project.rows(
-        f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"
+        f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated_passages(base)})"
         " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
         base.parameters,
     )
-    return nested(rows)
+    return nest_triples(rows)
 
 
-def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
-    found: dict[str, dict[str, dict[str, int]]] = {}
+def _topic_intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
+    intents: dict[str, dict[str, dict[str, int]]] = {}
     for topic, passage, question, rating in project.rows(
-        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated(base)}) WHERE weight > 0"
+        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated_passages(base)}) WHERE weight > 0"
         " ORDER BY ALL",
         base.parameters,
     ):
-        found.setdefault(topic, {}).setdefault(passage, {})[question] = int(rating >= base.min_rating)
-    return found
+        intents.setdefault(topic, {}).setdefault(passage, {})[question] = int(rating >= base.min_rating)
+    return intents
 
 
 DEFAULT_MAX_K = 50
@@ -319,7 +323,7 @@ def cover_curves(
     """
     if not 1 <= max_k <= MAX_K:
         raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
-    names = list(rankings(project)) if runs is None else check_runs(project, runs)
+    names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     queries = leaderboard(project, f"{COVER}@{max_k}", policy=policy).query_ids
     base = basis(project, policy)
     by_run = coverage_by_rank(project, base, max_k)
@@ -367,7 +371,7 @@ def nugget_board(project: Project, policy: Policy) -> list[NuggetBoardRow]:
         InputError: the grader is unknown, its scale is not the scale of assignments, or it has not graded a response.
     """
     if policy.grader is None:
-        named = [one.spec.name for one in graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]
+        named = [one.spec.name for one in label_graders(project) if one.spec.max_rating == NUGGETS_SUPPORTED]
         if not named:
             return []
         policy = replace(policy, grader=named[0])

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
-from ..records import boards, find_source
+from ..measures import Correlation, Ties, bootstrap_samples, correlate_scores, parse_measure
+from ..records import find_source, imported_leaderboards
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Policy
 from ._leaderboard import Leaderboard, order_systems, ungraded_sentence
@@ -43,18 +43,18 @@ class Queries:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain values, with the queries that have ungraded pairs if there are any."""
-        found = asdict(self)
+        counts = asdict(self)
         if not self.ungraded:
-            del found["ungraded"], found["left_out"]
-        return found
+            del counts["ungraded"], counts["left_out"]
+        return counts
 
     @property
     def short(self) -> str:
         """The numbers for a table: `54` for equal queries, `4 of 5 / 93` if 4 are common, `5 / 93` for own queries."""
-        mine, theirs = ("?" if number is None else str(number) for number in (self.board, self.official))
+        own, other = ("?" if number is None else str(number) for number in (self.board, self.official))
         if self.board is not None and self.board == self.official == self.common:
-            return mine
-        return f"{self.common} of {mine} / {theirs}" if self.over == "common" else f"{mine} / {theirs}"
+            return own
+        return f"{self.common} of {own} / {other}" if self.over == "common" else f"{own} / {other}"
 
     @property
     def says(self) -> str:
@@ -79,7 +79,7 @@ class Queries:
         return f"Queries: {numbers} ({self.common:,} common). Each leaderboard uses its own queries."
 
 
-def sides(
+def align_boards(
     board: Leaderboard, official: Leaderboard, queries: QueryChoice = "common"
 ) -> tuple[Leaderboard, Leaderboard, Queries]:
     """Return both leaderboards averaged over the queries that they share.
@@ -96,18 +96,18 @@ def sides(
     ungraded = tuple(dict.fromkeys([*board.ungraded, *official.ungraded]))
     pending = board.pending | official.pending if queries == "common" else frozenset()
     board, official = (
-        over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
+        board_over(each, set(each.query_ids) - pending) if each.per_query else each for each in (board, official)
     )
-    mine, theirs = (len(each.query_ids) if each.per_query else None for each in (board, official))
-    common = None if mine is None or theirs is None else set(board.query_ids).intersection(official.query_ids)
+    own, other = (len(each.query_ids) if each.per_query else None for each in (board, official))
+    common = None if own is None or other is None else set(board.query_ids).intersection(official.query_ids)
     if not common or queries == "own":
         shared = None if common is None else len(common)
-        return board, official, Queries("own", mine, theirs, shared, ungraded, bool(pending))
-    found = Queries("common", mine, theirs, len(common), ungraded, bool(pending))
-    return over(board, common), over(official, common), found
+        return board, official, Queries("own", own, other, shared, ungraded, bool(pending))
+    counted = Queries("common", own, other, len(common), ungraded, bool(pending))
+    return board_over(board, common), board_over(official, common), counted
 
 
-def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
+def board_over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
     """Return a leaderboard averaged over some of its queries.
 
     A normalised measure is still divided by its reference over all queries. This divisor does not affect the order of
@@ -177,7 +177,7 @@ def official_board(
         InputError: the source is unknown, or does not have the measure.
     """
     source = find_source(project, against)
-    imported = dict(boards(project))
+    imported = dict(imported_leaderboards(project))
     wanted = imported[source] if source in imported else against_measure or official_measure(measure, policy)
     return leaderboard(project, wanted, source, policy, with_ungraded=True)
 
@@ -203,7 +203,7 @@ def compare(
         against_measure: the measure of the official leaderboard; None means `official_measure`.
         ties: `average` ranks, or `random` tie breaking.
         within_error: whether systems whose error bars overlap are tied too; with `random` only.
-        queries: see `sides`.
+        queries: see `align_boards`.
 
     Raises:
         InputError: a leaderboard cannot be made.
@@ -223,15 +223,17 @@ def compare_boards(
     seed: int = 0,
     within_error: bool = False,
 ) -> Comparison:
-    """Correlate two leaderboards over their queries; see `compare`, `sides` and `correlate` for the arguments."""
-    board, official, compared = sides(board, official, queries)
+    """Correlate two leaderboards over their queries; see `compare`, `align_boards` and `correlate_scores` for
+    the arguments.
+    """
+    board, official, compared = align_boards(board, official, queries)
     undefined = board.too_few or official.too_few
     if compared.left_out and not (compared.board and compared.common != 0):
         undefined = undefined or "Every common query has ungraded pairs."
     if undefined:
         common = len(board.scores.keys() & official.scores)
         return Comparison(board, official, compared, Correlation(common, None, None, None, None, ties, undefined))
-    found = correlate(
+    correlation = correlate_scores(
         board.scores,
         official.scores,
         ties,
@@ -240,7 +242,7 @@ def compare_boards(
         board.std_errors if within_error else None,
         official.std_errors if within_error else None,
     )
-    return Comparison(board, official, compared, found)
+    return Comparison(board, official, compared, correlation)
 
 
 @dataclass(frozen=True)
@@ -276,8 +278,8 @@ def correlation_shift(
 
     Args:
         samples: number of resamples.
-        queries: see `sides`. The two leaderboards may share different queries with the official leaderboard, because
-            an edit can add or remove a query.
+        queries: see `align_boards`. The two leaderboards may share different queries with the official leaderboard,
+            because an edit can add or remove a query.
     """
     # A query that is left out of one leaderboard is left out of both.
     ungraded = {**before.ungraded, **after.ungraded}
@@ -288,13 +290,13 @@ def correlation_shift(
         compared = [compare_boards(board, official, "own") for board in (before, after)]
     then, now = (each.correlation for each in compared)
 
-    def found(low: float | None, high: float | None, says: str) -> Shift:
+    def make_shift(low: float | None, high: float | None, says: str) -> Shift:
         return Shift(then.spearman, now.spearman, low, high, says, compared[1].queries)
 
     if then.spearman is None or now.spearman is None:
-        return found(None, None, (now.undefined or then.undefined) or "")
+        return make_shift(None, None, (now.undefined or then.undefined) or "")
     if compared[0].board.per_query == compared[1].board.per_query:
-        return found(0.0, 0.0, "The leaderboards are the same.")
+        return make_shift(0.0, 0.0, "The leaderboards are the same.")
     among = {query for each in compared for scores in each.board.per_query.values() for query in scores}
     skipped = before.policy.skipped
     drawn = [
@@ -311,7 +313,7 @@ def correlation_shift(
     shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
     shifts = shifts[~np.isnan(shifts)]
     if not len(shifts):
-        return found(None, None, "Too few queries for an interval.")
+        return make_shift(None, None, "Too few queries for an interval.")
     low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
     if low == high == 0:
         says = "Scores change, but the order of the systems does not (in any resample of the queries)."
@@ -319,4 +321,4 @@ def correlation_shift(
         says = "The change of the correlation is within noise (resampled queries)."
     else:
         says = f"The correlation {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
-    return found(low, high, says)
+    return make_shift(low, high, says)

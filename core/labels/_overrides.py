@@ -8,8 +8,8 @@ from datetime import datetime
 
 from ..bank import latest_version
 from ..errors import InputError, unknown_name
-from ..records import check_undecided, readable_texts, visible
-from ..store import Cursor, Project, as_name, log
+from ..records import check_undecided, readable_texts, visible_rows
+from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text
 from ..types import RATINGS
 
@@ -40,7 +40,7 @@ class Override:
     held: bool = False
 
 
-def override(project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str) -> int:
+def add_override(project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str) -> int:
     """Rate a passage for a question in its current wording.
 
     Returns:
@@ -65,7 +65,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
         The keys of the overrides, in the same order.
 
     Raises:
-        InputError: `ratings` is empty; or as for `override`.
+        InputError: `ratings` is empty; or as for `add_override`.
     """
     if not ratings:
         raise InputError("no-rating", "No rating to save.", "Choose a rating for at least one question.")
@@ -81,7 +81,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
 def write_override(
     project: Project, cursor: Cursor, question_id: str, passage_id: str, rating: int, reason: str, author: str
 ) -> int:
-    """Rate a passage as `override` does, in the transaction of a larger action."""
+    """Rate a passage as `add_override` does, in the transaction of a larger action."""
     if rating not in RATINGS:
         raise InputError("rating-out-of-range", f"Rating {rating} is out of range.", "Use a number from 0 to 5.")
     reason = clean_text(reason).strip()
@@ -106,11 +106,11 @@ def write_override(
         " RETURNING override_key",
         [question, passage, question_text, passage_text, rating, reason, as_name(author)],
     ).fetchall()[0][0]
-    log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
+    log_action(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
     return int(key)
 
 
-def withdraw(project: Project, key: int, author: str) -> None:
+def withdraw_by_key(project: Project, key: int, author: str) -> None:
     """Withdraw an override: the grader's rating counts again.
 
     Raises:
@@ -136,21 +136,21 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
 
 
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
-    """Withdraw an override as `withdraw` does, in the transaction of a larger action."""
-    held = cursor.execute(
+    """Withdraw an override as `withdraw_by_key` does, in the transaction of a larger action."""
+    open_rows = cursor.execute(
         "SELECT o.author, query_key, passage_key, question_key"
         " FROM held_overrides JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
         [key],
     ).fetchall()
-    if held:
-        if held[0][0] != as_name(author):
+    if open_rows:
+        if open_rows[0][0] != as_name(author):
             raise InputError(
                 "override-of-double-assignment",
                 f"Override {key} is part of a double assignment, so only its author can withdraw it.",
                 "Differences are adjudicated: exam adjudicate list.",
             )
-        check_undecided(cursor, *held[0])
+        check_undecided(cursor, *open_rows[0])
     done = cursor.execute(
         "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
@@ -160,28 +160,36 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
         raise InputError(
             "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
         )
-    log(cursor, author, "withdraw override", override=key)
+    log_action(cursor, author, "withdraw override", override=key)
 
 
-def confirm(project: Project, key: int, author: str) -> None:
+def confirm_override(project: Project, key: int, author: str) -> None:
     """Make a stale override count for the new wording too.
 
     Raises:
         InputError: the override is unknown or not stale.
     """
-    found = next((one for one in overrides(project) if one.key == key), None)
-    if found is None:
+    stale_override = next((candidate for candidate in find_overrides(project) if candidate.key == key), None)
+    if stale_override is None:
         raise InputError(
             "unknown-override", f"Unknown or withdrawn override {key}.", "See the current list: exam overrides list"
         )
-    if not found.stale:
+    if not stale_override.stale:
         raise InputError("override-counts-already", f"Override {key} already counts: its question was not reworded.")
-    with project.transaction(act="override ratings", queries=[found.query_id], author=author) as cursor:
-        write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
+    with project.transaction(act="override ratings", queries=[stale_override.query_id], author=author) as cursor:
+        write_override(
+            project,
+            cursor,
+            stale_override.question_id,
+            stale_override.passage_id,
+            stale_override.rating,
+            stale_override.reason,
+            author,
+        )
         write_withdrawal(cursor, key, author)
 
 
-def overrides(project: Project, query_id: str | None = None, version: int | None = None) -> list[Override]:
+def find_overrides(project: Project, query_id: str | None = None, version: int | None = None) -> list[Override]:
     """Return the overrides that are not withdrawn, newest first.
 
     Args:
@@ -197,7 +205,7 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             # A question that is newer than the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false),"
             " override_key IN (SELECT override_key FROM held_overrides)"
-            f" FROM {visible(project, 'overrides')}"
+            f" FROM {visible_rows(project, 'overrides')}"
             " o JOIN questions USING (question_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) LEFT JOIN bank_at($version) r USING (question_key)"
             f" JOIN {readable_texts(project)} was ON was.text_key = o.question_text_key"
@@ -217,4 +225,4 @@ def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[s
 
 def _queries_of(project: Project, keys: Collection[int]) -> set[str]:
     """Return the ids of the queries of overrides."""
-    return {one.query_id for one in overrides(project) if one.key in set(keys)}
+    return {one.query_id for one in find_overrides(project) if one.key in set(keys)}

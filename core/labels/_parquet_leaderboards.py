@@ -9,10 +9,10 @@ from pathlib import Path
 import duckdb
 
 from ..errors import InputError
-from ..grouping import nested
+from ..grouping import nest_triples
 from ..measures import make_evaluator, parse_measure
 from ..records import by_rank
-from ..store import first_line, quoted_path, scratch
+from ..store import first_line, quoted_path, scratch_database
 from ..types import MAX_RATING
 from ._basis import DEFAULT_POLICY, Policy, label_sql
 from ._grading_progress import without_waiting
@@ -94,12 +94,12 @@ def leaderboard_of_files(
         raise InputError(
             "not-a-label-measure", f"{wanted} is not a measure of labels.", "Use a measure such as nDCG@10 or P@10."
         )
-    with scratch(memory, spill) as engine:
+    with scratch_database(memory, spill) as engine:
         try:
-            grades, runs = _source(engine, "grades", files.grades), _source(engine, "runs", files.runs)
+            grades, runs = _checked_source(engine, "grades", files.grades), _checked_source(engine, "runs", files.runs)
             top, weighed = MAX_RATING, f"(SELECT *, 1e0 AS weight FROM {grades})"
             if files.questions is not None:
-                questions = _source(engine, "questions", files.questions)
+                questions = _checked_source(engine, "questions", files.questions)
                 weighed = f"(SELECT g.*, weight FROM {grades} g JOIN {questions} q USING (query_id, question_id))"
                 top, distinct = engine.execute(
                     f"SELECT max(top), count(*) = count(DISTINCT (query_id, question_id)) FROM {questions}"
@@ -187,7 +187,7 @@ def leaderboard_of_files(
             ).fetchall():  # fmt: skip
                 ranking = by_rank(passages, ranks) if None in scores else dict(zip(passages, scores, strict=True))
                 rankings.setdefault(run, {})[query] = ranking
-            evaluate = make_evaluator([wanted.name], nested(labelled), policy.min_rating)
+            evaluate = make_evaluator([wanted.name], nest_triples(labelled), policy.min_rating)
             for run, ranked in rankings.items():
                 per_query[run] |= evaluate(ranked)[wanted.name]
             report(done := done + len(queries), len(query_ids))
@@ -200,18 +200,18 @@ def leaderboard_of_files(
     return FilesLeaderboard(board, int(rows), int(rows - rated), labels)
 
 
-def _source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
+def _checked_source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) -> str:
     """Return files of a kind as SQL, after a check of their columns."""
     source = f"read_parquet({quoted_path(place)}, union_by_name = true)"
     try:
-        found = {row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
+        columns = {row[0] for row in engine.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
     except duckdb.Error as error:
         raise InputError(
             "cannot-read-file",
             f"Cannot read the {kind} in {place}: {first_line(error)}.",
             "Use local Parquet files, such as 'folder/*.parquet'. Copy or mount files of an object store first.",
         ) from error
-    if missing := [name for name in COLUMNS[kind] if name not in found]:
+    if missing := [name for name in COLUMNS[kind] if name not in columns]:
         raise InputError(
             "column-missing",
             f"Missing columns in the {kind} of {place}: {', '.join(missing)}.",

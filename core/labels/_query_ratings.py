@@ -11,10 +11,10 @@ from typing import Any
 import ir_measures
 import numpy as np
 
-from ..bank import StoredGrader, answered_by_topic, questions
+from ..bank import StoredGrader, answered_by_topic, list_questions
 from ..errors import InputError
 from ..measures import COVER, Array, Flags, Indices, answers_of, make_intent_evaluator, parse_measure, trec_order
-from ..records import ranked_keys, rankings
+from ..records import ranked_keys, ranking_scores
 from ..store import Project, array_of, cache
 from ..text import first_few
 from ..types import SEPARATOR, GraderSpec, Question
@@ -47,18 +47,18 @@ class QueryRatings:
 
     def of(self, questions: Sequence[Question]) -> Ratings:
         """Return ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
-        columns = [self.column.get(wording(question, self.spec), -1) for question in questions]
+        columns = [self.column.get(graded_wording(question, self.spec), -1) for question in questions]
         wide = np.concatenate([self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1)
         return wide[:, columns]
 
 
-def wording(question: Question, spec: GraderSpec) -> str:
+def graded_wording(question: Question, spec: GraderSpec) -> str:
     """Return the text that a grader gets for a question, which identifies the grade. For a question without a text,
     return an id that differs from every text."""
     return spec.asked_text(question) or SEPARATOR + question.question_id
 
 
-def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
+def gradable_questions(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
     """Return the active questions that a grader can grade."""
     spec = grader.spec
     return [q for q in questions if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))]
@@ -66,7 +66,7 @@ def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question
 
 def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
     """Return the labels of a query's p passages under these questions; MISSING without a label."""
-    active = scored(questions, base.grader)
+    active = gradable_questions(questions, base.grader)
     return labels_of(known.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
 
 
@@ -114,7 +114,7 @@ def ratings_beside(
         saved: the query's questions in the bank.
         questions: the edited questions.
     """
-    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in saved))
+    wordings = tuple(dict.fromkeys(graded_wording(question, base.grader.spec) for question in saved))
     known = project.cached(
         ("ratings", *base.rated, base.overridden, query_id, wordings),
         lambda: load_ratings(project, base, query_id, saved),
@@ -129,7 +129,7 @@ def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions:
     Args:
         questions: any wordings, saved or not; they may include known wordings.
     """
-    wordings = dict.fromkeys(wording(question, known.spec) for question in questions)
+    wordings = dict.fromkeys(graded_wording(question, known.spec) for question in questions)
     texts = [text for text in wordings if text not in known.column]
     if not texts:
         return known
@@ -180,7 +180,7 @@ def query_scores(
 
     Args:
         questions: all questions of the query, active or not, saved or not.
-        ratings: p x r, for the p passages of `known` and the r questions that `labels.scored` returns.
+        ratings: p x r, for the p passages of `known` and the r questions that `labels.gradable_questions` returns.
 
     Returns:
         Score by run; None if the query has nothing to score.
@@ -189,8 +189,8 @@ def query_scores(
         InputError: the measure also depends on gold texts or on the coverage of the pool.
     """
     query_id = known.query_id
-    answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
-    active = scored(questions, base.grader)
+    answered = {run: by_query[query_id] for run, by_query in ranking_scores(project).items() if query_id in by_query}
+    active = gradable_questions(questions, base.grader)
     weights = weights_of(active, base.policy.weighted)
     wanted = parse_measure(measure, base.policy.cutoff)
     if answered_by_topic(project, query_id, questions):
@@ -295,7 +295,9 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
             ranked = {
                 query: dict(zip(part["doc_id"], part["score"], strict=True)) for query, part in run.groupby("query_id")
             }
-            for query, value in _values(project, basis(project, Policy(**self.params)), qrels["query_id"], ranked):
+            for query, value in _yield_coverage(
+                project, basis(project, Policy(**self.params)), qrels["query_id"], ranked
+            ):
                 yield ir_measures.Metric(query, self, value)
 
         def aggregator(self) -> _MeanOfKnown:
@@ -304,11 +306,11 @@ def coverage_measure(project: Project, name: str, settings: Mapping[str, Any]) -
     return _Coverage(**{**settings, "cutoff": wanted.depth})  # type: ignore[no-untyped-call]
 
 
-def _values(
+def _yield_coverage(
     project: Project, base: Basis, judged: Iterable[str], ranked: Mapping[str, Mapping[str, float]]
 ) -> Iterator[tuple[str, float]]:
     """Yield the coverage of each query that has one; a warning names the queries with ungraded pairs."""
-    graded = project.cached(("graded by query", base.key), lambda: _graded(project, base), cache.LABELS)
+    graded = project.cached(("graded by query", base.key), lambda: _grades_by_query(project, base), cache.LABELS)
     waiting = []
     for query in dict.fromkeys([*judged, *ranked]):
         known = graded.get(query)
@@ -332,18 +334,18 @@ def _values(
         )
 
 
-def _graded(project: Project, base: Basis) -> dict[str, _Graded]:
-    asked = {question.question_id: question for question in questions(project, base.version)}
-    found = {}
+def _grades_by_query(project: Project, base: Basis) -> dict[str, _Graded]:
+    asked = {question.question_id: question for question in list_questions(project, base.version)}
+    grades = {}
     for query, part in grades_table(project, base).groupby("query_id"):
         ratings, states = (
             part.pivot(index="doc_id", columns="question_id", values=name) for name in ("rating", "state")
         )
-        found[str(query)] = _Graded(
+        grades[str(query)] = _Graded(
             {passage: row for row, passage in enumerate(ratings.index)},
             ratings.to_numpy(np.int8, na_value=MISSING),
             (states == "ungraded").to_numpy(),
             # The question of a direct grader is the query itself.
             weights_of([asked.get(name) or Question(name, name, "") for name in ratings.columns], base.policy.weighted),
         )
-    return found
+    return grades

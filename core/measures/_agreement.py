@@ -57,12 +57,12 @@ class CrossTable:
     @property
     def row_names(self) -> tuple[str, ...]:
         """The name of each row: its value, or 4–5 or ≤0 for merged values."""
-        return _names(self.row_members)
+        return _group_names(self.row_members)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The name of each column, in the form of `row_names`."""
-        return _names(self.column_members)
+        return _group_names(self.column_members)
 
     @property
     def row_totals(self) -> list[int]:
@@ -76,18 +76,18 @@ class CrossTable:
 
     @property
     def agreeing(self) -> NDArray[np.bool_]:
-        """Cells that count as agreement, rows x columns; see `matching`."""
-        found = matching(self.rows, self.columns)
-        cells = [column in found[row] for row in self.rows for column in self.columns]
+        """Cells that count as agreement, rows x columns; see `match_scales`."""
+        matches = match_scales(self.rows, self.columns)
+        cells = [column in matches[row] for row in self.rows for column in self.columns]
         return np.array(cells, dtype=bool).reshape(self.counts.shape)
 
 
-def _names(members: Members) -> tuple[str, ...]:
+def _group_names(members: Members) -> tuple[str, ...]:
     scale = sorted(value for group in members for value in group)
-    return tuple(_name(sorted(group), scale) for group in members)
+    return tuple(_group_name(sorted(group), scale) for group in members)
 
 
-def _name(group: list[int], scale: list[int]) -> str:
+def _group_name(group: list[int], scale: list[int]) -> str:
     if len(group) < 2:
         return str(group[0]) if group else "none"
     start = scale.index(group[0])
@@ -104,17 +104,19 @@ def cross_table(left: ArrayLike, right: ArrayLike, rows: Sequence[int], columns:
         rows, columns: the possible values of each side, in the order of the table.
     """
     shape = (len(rows), len(columns))
-    cells = _places(left, rows) * len(columns) + _places(right, columns)
+    cells = _find_places(left, rows) * len(columns) + _find_places(right, columns)
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
     return CrossTable(tuple(rows), tuple(columns), counts)
 
 
-def _places(values: ArrayLike, scale: Sequence[int]) -> NDArray[np.int64]:
-    found, where = np.unique(np.asarray(values, dtype=np.int64), return_inverse=True)
-    return np.array([scale.index(value) for value in found], dtype=np.int64)[where]
+def _find_places(values: ArrayLike, scale: Sequence[int]) -> NDArray[np.int64]:
+    distinct, where = np.unique(np.asarray(values, dtype=np.int64), return_inverse=True)
+    return np.array([scale.index(value) for value in distinct], dtype=np.int64)[where]
 
 
-def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups: Sequence[Sequence[int]]) -> CrossTable:
+def merge_values(
+    table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups: Sequence[Sequence[int]]
+) -> CrossTable:
     """Merge values into groups.
 
     Args:
@@ -135,8 +137,8 @@ def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups:
     return CrossTable(ranks, ranks, of_rows @ table.counts @ of_columns.T, *members)
 
 
-def halves(values: Sequence[int], threshold: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return two groups for `merge`: the values from a threshold upwards, and the values below it."""
+def split_at_threshold(values: Sequence[int], threshold: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return two groups for `merge_values`: the values from a threshold upwards, and the values below it."""
     return tuple(v for v in values if v >= threshold), tuple(v for v in values if v < threshold)
 
 
@@ -147,7 +149,7 @@ def cohen_kappa(table: CrossTable) -> Coefficient:
 
     Source: Cohen, A coefficient of agreement for nominal scales, 1960; exam-plus-plus, table 4.
     """
-    counts, _ = _square(table)
+    counts, _ = _square_counts(table)
     n = table.n
     if not n:
         return Coefficient(None, EMPTY)
@@ -165,7 +167,7 @@ def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coeffic
 
     Source: Cohen, Weighted kappa, 1968.
     """
-    counts, values = _square(table)
+    counts, values = _square_counts(table)
     if not table.n:
         return Coefficient(None, EMPTY)
     distance = np.abs(values[:, None] - values[None, :]).astype(float)
@@ -177,7 +179,7 @@ def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coeffic
     return Coefficient(1.0 - table.n * float((distance * counts).sum()) / chance)
 
 
-def _square(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _square_counts(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the table over the union of both sides' values, and these values, in ascending order."""
     values = np.array(sorted({*table.rows, *table.columns}), dtype=np.int64)
     counts = np.zeros((len(values), len(values)), dtype=np.int64)
@@ -185,7 +187,7 @@ def _square(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return counts, values
 
 
-def matching(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def match_scales(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """Return the values of the right side that correspond to each value of the left.
 
     All values up to 0 correspond to each other. If both scales have the same top, every value above 0 corresponds to
@@ -201,12 +203,12 @@ def matching(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int
         The values of `columns` for each value of `rows`; possibly none.
     """
     if max(columns, default=0) > max(rows, default=0):
-        fitted = {value: _counterparts(value, columns, rows) for value in columns}
+        fitted = {value: _find_counterparts(value, columns, rows) for value in columns}
         return {row: tuple(column for column in columns if row in fitted[column]) for row in rows}
-    return {row: _counterparts(row, rows, columns) for row in rows}
+    return {row: _find_counterparts(row, rows, columns) for row in rows}
 
 
-def _counterparts(value: int, scale: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+def _find_counterparts(value: int, scale: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     top, other_top = max(scale), max(other, default=0)
     if value > 0 and other_top <= 0:
         return ()
@@ -221,7 +223,7 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
     """Return Cohen's kappa of each value of the rows against all other values.
 
     For each value, both sides become binary. On the left, "yes" is the value. On the right, "yes" is any corresponding
-    value (`matching`).
+    value (`match_scales`).
 
     Returns:
         Kappa by value of the rows; undefined if the value never occurs or has no corresponding value.
@@ -229,18 +231,18 @@ def per_level(table: CrossTable) -> dict[int, Coefficient]:
     Source: the definition that reproduces the agreement tables of RUBRIC's program.
     """
     agreeing = table.agreeing
-    found = {}
+    kappas = {}
     for at, value in enumerate(table.rows):
         yes = agreeing[at]
         if not table.row_totals[at]:
-            found[value] = Coefficient(None, "the value never occurs")
+            kappas[value] = Coefficient(None, "the value never occurs")
         elif not yes.any():
-            found[value] = Coefficient(None, "no value of the other side corresponds to it")
+            kappas[value] = Coefficient(None, "no value of the other side corresponds to it")
         else:
             row, rest = table.counts[at], np.delete(table.counts, at, axis=0).sum(axis=0)
             against = np.array([[side[yes].sum(), side[~yes].sum()] for side in (row, rest)], dtype=np.int64)
-            found[value] = cohen_kappa(CrossTable((1, 0), (1, 0), against))
-    return found
+            kappas[value] = cohen_kappa(CrossTable((1, 0), (1, 0), against))
+    return kappas
 
 
 def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nominal") -> Coefficient:

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, unknown_name
-from ._means_and_tests import Array, Skipped, drawn_counts, percentiles, quotients, resampled_means, tied
+from ._means_and_tests import (
+    Array,
+    Skipped,
+    bars_overlap,
+    central_percentiles,
+    defined_quotients,
+    drawn_counts,
+    resampled_means,
+)
 
 Ties = Literal["average", "random"]
 
@@ -44,7 +52,7 @@ class Correlation:
     undefined: str | None
 
 
-def correlate(
+def correlate_scores(
     a: Mapping[str, float],
     b: Mapping[str, float],
     ties: Ties = "average",
@@ -92,10 +100,10 @@ def correlate(
     if repeats < 1:
         raise InputError("samples-out-of-range", f"Number of repeats {repeats} is out of range.", "Use 1 or more.")
     systems = sorted(a.keys() & b.keys())
-    x, y = _scores(a, systems), _scores(b, systems)
-    levels_x = _levels(systems, x, std_errors_a)
-    levels_y = _levels(systems, y, std_errors_b)
-    undefined = _undefined(len(systems), levels_x, levels_y)
+    x, y = _checked_scores(a, systems), _checked_scores(b, systems)
+    levels_x = _level_systems(systems, x, std_errors_a)
+    levels_y = _level_systems(systems, y, std_errors_b)
+    undefined = _why_undefined(len(systems), levels_x, levels_y)
     if undefined is not None:
         return Correlation(len(systems), None, None, None, None, ties, undefined)
     if ties == "average":
@@ -107,7 +115,7 @@ def correlate(
     spearman, kendall, tau_ap = (
         float(np.mean(rank_correlations(name, rank_x, rank_y))) for name in ("spearman", "kendall", "tau_ap")
     )
-    pearson = float(_pearson(x[None], y[None])[0])
+    pearson = float(_pearson_rows(x[None], y[None])[0])
     return Correlation(len(systems), spearman, kendall, tau_ap, pearson, ties, None)
 
 
@@ -135,19 +143,19 @@ def correlate_by(names: Sequence[str], a: Mapping[str, float], b: Mapping[str, f
         InputError: an unknown name, or a score that is not finite.
     """
     systems = sorted(a.keys() & b.keys())
-    found: dict[str, float | None] = {}
+    coefficients: dict[str, float | None] = {}
     for name in names:
         base, at, depth = name.partition("@")
         if base not in _COEFFICIENTS or (at and not re.fullmatch("[1-9][0-9]{0,5}", depth)):
             raise unknown_name("unknown-correlation", "correlation", name, [*_COEFFICIENTS, "kendall@10"])
         best = sorted(systems, key=lambda system: -b[system])[: int(depth) if at else None]
-        x, y = (_scores(board, sorted(best))[None] for board in (a, b))
+        x, y = (_checked_scores(board, sorted(best))[None] for board in (a, b))
         value = float(rank_correlations(base, x, y)[0]) if len(best) >= _NEEDED else np.nan
-        found[name] = None if np.isnan(value) else value
-    return found
+        coefficients[name] = None if np.isnan(value) else value
+    return coefficients
 
 
-def bootstrap(
+def bootstrap_intervals(
     per_query_a: PerQuery,
     per_query_b: PerQuery | Mapping[str, float],
     statistics: Sequence[str] = ("spearman", "kendall"),
@@ -169,7 +177,7 @@ def bootstrap(
         InputError: no samples.
     """
     drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
-    return {name: percentiles(values) for name, values in drawn.items()}
+    return {name: central_percentiles(values) for name, values in drawn.items()}
 
 
 def bootstrap_samples(
@@ -217,12 +225,12 @@ def bootstrap_samples(
     if by_query_b:
         y = _resampled_means(cast(PerQuery, per_query_b), systems, queries, counts, skipped)
     else:
-        fixed = _scores(cast(Mapping[str, float], per_query_b), systems)
+        fixed = _checked_scores(cast(Mapping[str, float], per_query_b), systems)
         y = np.broadcast_to(fixed, x.shape)
     return {name: rank_correlations(name, x, y) for name in statistics}
 
 
-def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
+def _checked_scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
     scores = np.array([board[system] for system in systems], dtype=np.float64)
     for system, score in zip(systems, scores, strict=True):
         if not np.isfinite(score):
@@ -230,7 +238,7 @@ def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
     return scores
 
 
-def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None) -> Array:
+def _level_systems(systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None) -> Array:
     """Return a level for every system: whole numbers, higher for better systems, equal for tied systems."""
     if errors is None:
         return np.unique(scores, return_inverse=True)[1].astype(np.float64)
@@ -239,13 +247,13 @@ def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | 
     for i in sorted(range(len(systems)), key=lambda i: (-scores[i], systems[i])):
         if first < 0:
             first = i
-        elif not tied(scores[first], errors.get(systems[first]), scores[i], errors.get(systems[i])):
+        elif not bars_overlap(scores[first], errors.get(systems[first]), scores[i], errors.get(systems[i])):
             first, level = i, level - 1
         levels[i] = level
     return levels
 
 
-def _undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None:
+def _why_undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None:
     """Return why two leaderboards have no correlation, or None if they have one."""
     if systems < _NEEDED:
         return f"Too few common systems: {systems}. A correlation needs at least {_NEEDED}."
@@ -278,38 +286,38 @@ def _resampled_means(
 
 def rank_correlations(name: str, x: Array, y: Array) -> Array:
     """Return a coefficient for each row pair of x and y, both of shape (samples, systems); NaN for a row with NaN."""
-    found = np.full(len(x), np.nan)
+    coefficients = np.full(len(x), np.nan)
     whole = np.flatnonzero(~np.isnan(x + y).any(axis=1))
     step = max(1, _CHUNK // x.shape[1] ** 2)
     for begin in range(0, len(whole), step):
         rows = whole[begin : begin + step]
-        found[rows] = _COEFFICIENTS[name](x[rows], y[rows])
-    return found
+        coefficients[rows] = _COEFFICIENTS[name](x[rows], y[rows])
+    return coefficients
 
 
-def _above(x: Array) -> Array:
+def _pairwise_signs(x: Array) -> Array:
     """Return, for rows of scores, 1 if the second system is above the first, -1 if below, 0 if tied."""
     return np.sign(x[:, None, :] - x[:, :, None])
 
 
-def _pearson(x: Array, y: Array) -> Array:
+def _pearson_rows(x: Array, y: Array) -> Array:
     dx, dy = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
-    return _ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
+    return _clipped_ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
 
 
-def _ranks(x: Array) -> Array:
+def _average_ranks(x: Array) -> Array:
     """Return, for rows of scores, the rank of each from 0 for the least; tied ones share the average."""
-    return np.asarray((x.shape[1] - 1 - _above(x).sum(axis=2)) / 2)
+    return np.asarray((x.shape[1] - 1 - _pairwise_signs(x).sum(axis=2)) / 2)
 
 
-def _spearman(x: Array, y: Array) -> Array:
-    return _pearson(_ranks(x), _ranks(y))
+def _spearman_rows(x: Array, y: Array) -> Array:
+    return _pearson_rows(_average_ranks(x), _average_ranks(y))
 
 
-def _kendall(x: Array, y: Array) -> Array:
-    sx, sy = _above(x), _above(y)
+def _kendall_rows(x: Array, y: Array) -> Array:
+    sx, sy = _pairwise_signs(x), _pairwise_signs(y)
     both = np.sqrt((sx**2).sum(axis=(1, 2)) * (sy**2).sum(axis=(1, 2)))
-    return _ratio((sx * sy).sum(axis=(1, 2)), both, x, y)
+    return _clipped_ratio((sx * sy).sum(axis=(1, 2)), both, x, y)
 
 
 def _tau_ap(x: Array, y: Array) -> Array:
@@ -319,8 +327,8 @@ def _tau_ap(x: Array, y: Array) -> Array:
     are above it, with probability 1/g for each j = 0..g-1. Then each of them is above it with probability j / (g - 1).
     A system above counts 1 if y agrees, and 1/2 for a tie in y.
     """
-    sx = _above(x)
-    agrees = (1 + _above(y)) / 2
+    sx = _pairwise_signs(x)
+    agrees = (1 + _pairwise_signs(y)) / 2
     n = x.shape[1]
     above, group = (sx > 0).sum(axis=2), (sx == 0).sum(axis=2)
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
@@ -331,40 +339,40 @@ def _tau_ap(x: Array, y: Array) -> Array:
     within = (agrees * (sx == 0)).sum(axis=2) - 0.5
     from_group = within * share / (group * np.maximum(group - 1, 1))
     tau = 2 / (n - 1) * (from_above + from_group).sum(axis=1) - 1
-    return _ratio(tau, np.ones(len(tau)), x, y)
+    return _clipped_ratio(tau, np.ones(len(tau)), x, y)
 
 
 def _tau_ap_b(x: Array, y: Array) -> Array:
-    above_x, above_y = _above(x) > 0, _above(y) > 0
+    above_x, above_y = _pairwise_signs(x) > 0, _pairwise_signs(y) > 0
     shares = _mean_share(above_x & above_y, above_x) + _mean_share(above_x & above_y, above_y)
-    return _ratio(shares / 2, np.ones(len(x)), x, y)
+    return _clipped_ratio(shares / 2, np.ones(len(x)), x, y)
 
 
 def _tau_gap(x: Array, y: Array) -> Array:
-    ordered = _above(x)
+    ordered = _pairwise_signs(x)
     above = (ordered > 0) | ((ordered == 0) & np.tri(x.shape[1], k=-1, dtype=bool))
     gaps = np.abs(y[:, None, :] - y[:, :, None]) * above
-    return _ratio(_mean_share(gaps * (_above(y) > 0), gaps), np.ones(len(x)), x, y)
+    return _clipped_ratio(_mean_share(gaps * (_pairwise_signs(y) > 0), gaps), np.ones(len(x)), x, y)
 
 
 def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
     """Return the mean of part / whole over the systems whose whole is above 0, rescaled to -1 to 1."""
     wholes = whole.sum(axis=2)
-    shares = quotients(part.sum(axis=2), wholes, wholes > 0)
+    shares = defined_quotients(part.sum(axis=2), wholes, wholes > 0)
     return np.asarray(2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1)
 
 
-def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
+def _clipped_ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
     """Return quotients, clipped to [-1, 1]; NaN for rows that are constant in x or y."""
     defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
-    return np.clip(quotients(numerator, denominator, defined), -1, 1)
+    return np.clip(defined_quotients(numerator, denominator, defined), -1, 1)
 
 
 _COEFFICIENTS: dict[str, Callable[[Array, Array], Array]] = {
-    "spearman": _spearman,
-    "kendall": _kendall,
+    "spearman": _spearman_rows,
+    "kendall": _kendall_rows,
     "tau_ap": _tau_ap,
-    "pearson": _pearson,
+    "pearson": _pearson_rows,
     "tauap_b": _tau_ap_b,
     "tau_gap": _tau_gap,
 }

@@ -51,7 +51,7 @@ def answers_of(passages: Sequence[str], ratings: NDArray[np.int8], min_rating: i
     return Answers([passages[row] for row in rows.tolist()], answered[rows])
 
 
-def _answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
+def _as_answers(of: Answers | Mapping[str, Mapping[str, int]]) -> Answers | None:
     if isinstance(of, Answers):
         return of
     column = {key: i for i, key in enumerate(sorted({question for row in of.values() for question in row}))}
@@ -124,17 +124,19 @@ def make_err_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
 
     Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
-    best = _err(range(1, cutoff + 1))
+    best = _err_of_ranks(range(1, cutoff + 1))
 
-    def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
-        known = [found for found in answering if found]
-        total = math.fsum(_err(r for r, passage in enumerate(top, 1) if passage in found) for found in known)
+    def score_ranking(answering: Sequence[set[str]], top: Sequence[str]) -> float:
+        known = [relevant for relevant in answering if relevant]
+        total = math.fsum(
+            _err_of_ranks(r for r, passage in enumerate(top, 1) if passage in relevant) for relevant in known
+        )
         return total / (best * len(known)) if known else 0.0
 
-    return _evaluator(intents, cutoff, _one_by_one(score))
+    return _make_evaluator(intents, cutoff, _one_by_one(score_ranking))
 
 
-def _err(ranks: Iterable[int]) -> float:
+def _err_of_ranks(ranks: Iterable[int]) -> float:
     """Return the ERR of a ranking with answers at these ranks."""
     return math.fsum(STOP * (1 - STOP) ** above / rank for above, rank in enumerate(ranks))
 
@@ -149,21 +151,21 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> IntentEvaluator:
     Args, returns: as `make_intent_evaluator`, with a cutoff from 1.
     """
 
-    def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
+    def score_ranking(answering: Sequence[set[str]], top: Sequence[str]) -> float:
         # The ideal ranking puts all answering passages first, up to the cutoff; it does not depend on the run's
         # length.
         shares = (
-            _dcg(rank for rank, passage in enumerate(top, 1) if passage in found)
-            / _dcg(range(1, min(len(found), cutoff) + 1))
-            for found in answering
-            if found
+            _dcg_of_ranks(rank for rank, passage in enumerate(top, 1) if passage in relevant)
+            / _dcg_of_ranks(range(1, min(len(relevant), cutoff) + 1))
+            for relevant in answering
+            if relevant
         )
         return math.fsum(shares) / len(answering)
 
-    return _evaluator(intents, cutoff, _one_by_one(score))
+    return _make_evaluator(intents, cutoff, _one_by_one(score_ranking))
 
 
-def _dcg(ranks: Iterable[int]) -> float:
+def _dcg_of_ranks(ranks: Iterable[int]) -> float:
     """Return the binary DCG of a ranking with answers at these ranks."""
     return math.fsum(1 / math.log2(rank + 1) for rank in ranks)
 
@@ -197,23 +199,23 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
         # The last row is for passages that answer no question.
         answered = np.concatenate([answers.answered, np.zeros((1, answers.answered.shape[1]), bool)])
 
-        def score(tops: Sequence[Sequence[str]]) -> list[float]:
+        def score_rankings(tops: Sequence[Sequence[str]]) -> list[float]:
             if not ideal:
                 return [0.0] * len(tops)
             rows = np.full((len(tops), max(map(len, tops))), -1)
             for at, top in enumerate(tops):
                 rows[at, : len(top)] = [row_of.get(passage, -1) for passage in top]
-            found = answered[rows]
-            before = np.cumsum(found, axis=1) - found
-            gains = np.where(found, worths[before], 0.0) / np.array(discounts[: rows.shape[1]])[:, None]
+            gained = answered[rows]
+            before = np.cumsum(gained, axis=1) - gained
+            gains = np.where(gained, worths[before], 0.0) / np.array(discounts[: rows.shape[1]])[:, None]
             # Cumulative sums add from the top down. A sum along an axis would add in an order that depends on the
             # shape.
             totals = np.cumsum(gains.reshape(len(tops), -1), axis=1)[:, -1]
             return [total / ideal for total in totals.tolist()]
 
-        return score
+        return score_rankings
 
-    return _evaluator(intents, cutoff, prepare)
+    return _make_evaluator(intents, cutoff, prepare)
 
 
 def _ideal_gain(answered: NDArray[np.bool_], discounts: Sequence[float], alpha: float) -> float:
@@ -237,14 +239,14 @@ _MAKERS: Mapping[str, Callable[[Intents, int], IntentEvaluator]] = {
 }
 
 
-def _evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
+def _make_evaluator(intents: Intents, cutoff: int, prepare: Callable[[Answers], Scorer]) -> IntentEvaluator:
     """Return an evaluator that prepares a scorer for each query."""
-    known = {query: _answers(of) for query, of in intents.items()}
+    known = {query: _as_answers(of) for query, of in intents.items()}
     return IntentEvaluator(cutoff, {query: prepare(answers) for query, answers in known.items() if answers})
 
 
 def _one_by_one(score: Callable[[Sequence[set[str]], Sequence[str]], float]) -> Callable[[Answers], Scorer]:
-    """Convert a function that scores one ranking into an argument of `_evaluator`.
+    """Convert a function that scores one ranking into an argument of `_make_evaluator`.
 
     Args:
         score: takes the passages that answer each question, and a ranking.
@@ -289,10 +291,12 @@ def nugget_scores(assigned: Sequence[tuple[bool, int]]) -> NuggetScores:
     """
     every = [rating for _, rating in assigned]
     vital = [rating for is_vital, rating in assigned if is_vital]
-    return NuggetScores(_share(vital, 0), _share(every, 0), _share(vital, 0.5), _share(every, 0.5))
+    return NuggetScores(
+        _nugget_share(vital, 0), _nugget_share(every, 0), _nugget_share(vital, 0.5), _nugget_share(every, 0.5)
+    )
 
 
-def _share(ratings: Sequence[int], partial: float) -> float:
+def _nugget_share(ratings: Sequence[int], partial: float) -> float:
     earned = ratings.count(NUGGETS_SUPPORTED) + partial * ratings.count(PARTIAL)
     return earned / len(ratings) if ratings else 0.0
 
@@ -316,7 +320,7 @@ class Similarity:
     scorer: Callable[[], Callable[[str, str], float]]
 
 
-def lemmas(text: str) -> str:
+def lemmatise(text: str) -> str:
     """Return the lemmas of a text in lower case, without punctuation and stop words, separated by spaces."""
     import simplemma
 
@@ -327,22 +331,22 @@ def _rouge_1() -> Callable[[str, str], float]:
     # The package's scorer would import nltk, which takes seconds, only to count words.
     from rouge_score.scoring import fmeasure
 
-    def score(text: str, gold: str) -> float:
+    def score_texts(text: str, gold: str) -> float:
         words, wanted = Counter(text.split()), Counter(gold.split())
         both = (words & wanted).total()
         return float(fmeasure(both / max(words.total(), 1), both / max(wanted.total(), 1)))
 
-    return score
+    return score_texts
 
 
-def _chrf() -> Callable[[str, str], float]:
+def _chrf_scorer() -> Callable[[str, str], float]:
     from sacrebleu.metrics.chrf import CHRF
 
     program = CHRF()
     return lambda text, gold: float(program.sentence_score(text, [gold]).score) / 100 if text and gold else 0.0
 
 
-SIMILARITIES = {"ROUGE-1": Similarity(lemmas, _rouge_1), "chrF": Similarity(str, _chrf)}
+SIMILARITIES = {"ROUGE-1": Similarity(lemmatise, _rouge_1), "chrF": Similarity(str, _chrf_scorer)}
 """Similarity by the family of the measure. ROUGE-1 is the harmonic mean of precision and recall of lower-case lemmas,
 without punctuation and stop words. A lemma counts as often as both texts have it (original-exam, section 4.1.2; Lin,
 2004). chrF is the F-score of character n-grams, n = 1 to 6, with twice the weight on recall (Popović, 2015)."""

@@ -41,12 +41,12 @@ def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, floa
     return mean, math.sqrt(variance / n)
 
 
-def harmonic(precision: float, recall: float) -> float:
+def harmonic_mean(precision: float, recall: float) -> float:
     """Return F1 = 2 P R / (P + R), 0 if both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-def wilson(right: int, answered: int) -> tuple[float, float] | None:
+def wilson_interval(right: int, answered: int) -> tuple[float, float] | None:
     """Return Wilson's 95 % interval (low, high) of a share, whose width is always above 0; None without answers.
 
     Source: Wilson, Journal of the American Statistical Association 22, 1927.
@@ -60,7 +60,7 @@ def wilson(right: int, answered: int) -> tuple[float, float] | None:
     return max(0.0, centre - half) if right else 0.0, centre + half if right < answered else 1.0
 
 
-def tied(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:
+def bars_overlap(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:
     """Return whether the error bars of two scores overlap or touch.
 
     Args:
@@ -115,18 +115,18 @@ class Interval:
     undefined: str | None = None
 
 
-def interval(value: float | None, samples: Array, undefined: str | None = None) -> Interval:
+def percentile_interval(value: float | None, samples: Array, undefined: str | None = None) -> Interval:
     """Return a number with the interval that contains 95 % of its samples, ignoring NaN.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
     """
     if value is None:
         return Interval(None, undefined=undefined)
-    bounds = percentiles(samples)
+    bounds = central_percentiles(samples)
     return Interval(value) if bounds is None else Interval(value, *bounds)
 
 
-def percentiles(samples: Array) -> tuple[float, float] | None:
+def central_percentiles(samples: Array) -> tuple[float, float] | None:
     """Return the (low, high) around a share `LEVEL` of the samples, ignoring NaN; None for NaN."""
     defined = samples[~np.isnan(samples)]
     if not len(defined):
@@ -135,7 +135,7 @@ def percentiles(samples: Array) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> Array:
+def defined_quotients(part: NDArray[Any], whole: NDArray[Any], defined: NDArray[np.bool_] | None = None) -> Array:
     """Return part / whole for arrays of one shape; NaN if not `defined`, by default if `whole` is not above 0."""
     found = np.full(np.shape(whole), np.nan)
     np.divide(part, whole, out=found, where=whole > 0 if defined is None else defined)
@@ -151,7 +151,7 @@ def resampled_means(scores: Array, counts: Array) -> Array:
         counts: how often each query was drawn, (samples, queries).
     """
     present = ~np.isnan(scores)
-    means = quotients(counts @ np.where(present, scores, 0.0), counts @ present)
+    means = defined_quotients(counts @ np.where(present, scores, 0.0), counts @ present)
     # Equal systems must stay tied, although a matrix product may add their numbers in another order.
     return means.round(12)
 
@@ -178,7 +178,7 @@ _CHUNK = 2_000_000
 _EQUAL = 1e-9
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def adjust_holm(p_values: Sequence[float]) -> list[float]:
     """Return p values adjusted by Holm's method, which controls the family-wise error rate.
 
     If values below a level are significant, any false finding among all comparisons has a probability below the level.
@@ -209,14 +209,14 @@ def maximal_sections(separated: NDArray[np.bool_]) -> list[tuple[int, int]]:
     Returns:
         Sections of two or more systems, from the top down; they can overlap.
     """
-    found: list[tuple[int, int]] = []
+    sections: list[tuple[int, int]] = []
     for first in range(len(separated)):
         last = first
         while last + 1 < len(separated) and not separated[last + 1, first : last + 1].any():
             last += 1
-        if last > first and (not found or last > found[-1][1]):
-            found.append((first, last))
-    return found
+        if last > first and (not sections or last > sections[-1][1]):
+            sections.append((first, last))
+    return sections
 
 
 def t_test(differences: Array) -> Array:
@@ -238,7 +238,7 @@ def t_test(differences: Array) -> Array:
     mean = filled.sum(axis=0) / np.maximum(n, 1)
     variance = (np.where(present, differences - mean, 0.0) ** 2).sum(axis=0) / np.maximum(n - 1, 1)
     defined = (n >= 2) & ~_without_spread(differences)
-    t = quotients(mean, np.sqrt(variance / np.maximum(n, 1)), defined)
+    t = defined_quotients(mean, np.sqrt(variance / np.maximum(n, 1)), defined)
     return np.asarray(2 * stdtr(np.maximum(n - 1, 1), -np.abs(t)))
 
 
@@ -259,13 +259,13 @@ def separable_differences(differences: Array) -> Array:
 
     p = t_test(differences)
     known = ~np.isnan(p)
-    significant = sum(value < ALPHA for value in holm(p[known].tolist()))
+    significant = sum(value < ALPHA for value in adjust_holm(p[known].tolist()))
     level = ALPHA / max(1, int(known.sum()) - significant)
     n = (~np.isnan(differences)).sum(axis=0)
-    found = np.full(len(p), np.nan)
+    separable = np.full(len(p), np.nan)
     spread = np.nanstd(differences[:, known], axis=0, ddof=1)
-    found[known] = stdtrit(n[known] - 1, 1 - level / 2) * spread / np.sqrt(n[known])
-    return found
+    separable[known] = stdtrit(n[known] - 1, 1 - level / 2) * spread / np.sqrt(n[known])
+    return separable
 
 
 def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
@@ -310,7 +310,7 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
     return np.where(undefined, np.nan, p)
 
 
-def mcnemar(differences: Array) -> Array:
+def mcnemar_tests(differences: Array) -> Array:
     """Return the p values of two-sided exact McNemar tests: is one of two examinees right more often than the other?
 
     Only items that exactly one of them answers right count: b items and c items. p = min(1, 2 · P(X ≤ min(b, c))) for X
@@ -394,11 +394,11 @@ def sealed_test(
         middle = np.sort(surplus, axis=0)[(len(known) - 1) // 2 : len(known) // 2 + 1].mean(axis=0)
         total = total + surplus - middle
         parts.append((outside[:, 0], inside[:, 0]))
-    found = np.asarray(total) / len(answered)
+    means = np.asarray(total) / len(answered)
     # Sums that differ only by the order of addition are equal.
-    p = (1 + (found[:, 1:] >= found[:, :1] - 1e-9).sum(axis=1)) / (1 + draws)
+    p = (1 + (means[:, 1:] >= means[:, :1] - 1e-9).sum(axis=1)) / (1 + draws)
     public, hidden = np.mean(parts, axis=0)
-    return SealedTest(public, hidden, found[:, 0], np.array(holm(p.tolist())))
+    return SealedTest(public, hidden, means[:, 0], np.array(adjust_holm(p.tolist())))
 
 
 REPAIR_ALPHA = 0.08
@@ -428,7 +428,7 @@ class RepairTest:
     accepted: bool | None
 
 
-def spent(test: int) -> float:
+def level_of_test(test: int) -> float:
     """Return the level of the test with this number, from 1: alpha 6 / (pi test)^2, which adds up to alpha."""
     return REPAIR_ALPHA * 6 / (math.pi * test) ** 2
 
@@ -443,7 +443,7 @@ def rewording_test(before: Flags, after: Flags, held_out: Flags, level: float) -
         before: shape (n,), whether the present wording is right about each pair.
         after: shape (wordings, n), the same for each new wording.
         held_out: shape (n,), the pairs of the test.
-        level: from `spent`.
+        level: from `level_of_test`.
     """
     from scipy.special import bdtrc
 

@@ -18,7 +18,7 @@ import numpy as np
 from ir_measures.providers import registry as _providers
 
 from ..errors import InputError
-from ._means_and_tests import harmonic
+from ._means_and_tests import harmonic_mean
 
 COVER = "EXAM-Cover"
 SUPPORT_RECALL, SUPPORT_PRECISION, SUPPORTED_COVER = "Support-Recall", "Support-Precision", "Supported-Cover"
@@ -202,7 +202,7 @@ _OURS = {"Judged": frozenset({"cutoff"}), "RR": frozenset({"cutoff", "rel"})}
 """Measures that this package computes if they have a cutoff, with their allowed parameters."""
 
 
-def _named(family: Family, cutoff: int | None) -> Measure:
+def _make_measure(family: Family, cutoff: int | None) -> Measure:
     if cutoff is None:
         return Measure(family.name, family)
     name = family.name.format(k=cutoff) if "{k}" in family.name else f"{family.name}@{cutoff}"
@@ -210,7 +210,9 @@ def _named(family: Family, cutoff: int | None) -> Measure:
 
 
 MEASURES: dict[str, Measure] = {
-    str(measure): measure for family in FAMILIES for measure in (_named(family, cutoff) for cutoff in family.offered)
+    str(measure): measure
+    for family in FAMILIES
+    for measure in (_make_measure(family, cutoff) for cutoff in family.offered)
 }
 """The measures that screens and commands offer, by standard name."""
 
@@ -232,17 +234,17 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
     """
     if len(name) <= 100:
         for pattern, family, deepest in _SPELLINGS:
-            if found := pattern.fullmatch(name.strip()):
-                if not found[1] and family.basis == "citations":
-                    return _named(family, None)
-                depth = int(found[1] or cutoff)
+            if match := pattern.fullmatch(name.strip()):
+                if not match[1] and family.basis == "citations":
+                    return _make_measure(family, None)
+                depth = int(match[1] or cutoff)
                 if depth > deepest:
                     raise InputError(
                         "cutoff-out-of-range",
                         f"The cutoff of '{name[:60]}' is out of range.",
                         f"Use {deepest:,} or less.",
                     )
-                return _named(family, depth)
+                return _make_measure(family, depth)
     measure = trec_measure(name)
     family = _FAMILIES[str(measure.NAME)]
     return Measure(str(measure), family, measure.params.get("cutoff"))
@@ -255,12 +257,12 @@ def trec_measure(name: str) -> Any:
         InputError: the measure is unknown, or trec_eval cannot compute it.
     """
     if len(name) > 100:
-        raise _unknown(name)
+        raise _unknown_measure(name)
     try:
         measure = ir_measures.parse_measure(name.strip())
         by_trec_eval = _providers["pytrec_eval"].supports(measure)
     except (ValueError, NameError, AssertionError, TypeError, AttributeError) as reason:
-        raise _unknown(name) from reason
+        raise _unknown_measure(name) from reason
     family = _FAMILIES.get(str(measure.NAME))
     parameters: dict[str, Any] = measure.params
     # Both are computed here: ir_measures' own Judged is another measure, and trec_eval has no cutoff for RR.
@@ -268,11 +270,11 @@ def trec_measure(name: str) -> Any:
     ours = "cutoff" in parameters and parameters.keys() <= allowed
     in_range = all(key in _IN_RANGE and _IN_RANGE[key](value) for key, value in parameters.items())
     if family is None or family.basis != "labels" or not (ours or by_trec_eval) or not in_range:
-        raise _unknown(name)
+        raise _unknown_measure(name)
     return measure
 
 
-def _unknown(name: str) -> InputError:
+def _unknown_measure(name: str) -> InputError:
     return InputError(
         "unknown-measure",
         f"Unknown measure '{name[:60]}'.",
@@ -351,7 +353,7 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             trec[known.name] = measure(rel=min_rating)
         else:
             trec[known.name] = measure
-    usable = {query: _harmless(values) for query, values in qrels.items() if values}
+    usable = {query: _without_crash_case(values) for query, values in qrels.items() if values}
     program: Any = _providers["pytrec_eval"].evaluator(list(dict.fromkeys(trec.values())), usable)
 
     def evaluate_run(run: RunScores) -> MeasureScores:
@@ -371,7 +373,7 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         ours = _judged_shares(judged, qrels, answered)
         for name, (precision, recall) in harmonics.items():
             shares, recalls = by_measure[trec[precision]], by_measure[trec[recall]]
-            ours[name] = {query: harmonic(share, recalls[query]) for query, share in shares.items()}
+            ours[name] = {query: harmonic_mean(share, recalls[query]) for query, share in shares.items()}
         for name, cutoff in cut.items():
             whole = by_measure[trec[name]]
             ours[name] = {query: score if score >= 1 / cutoff else 0.0 for query, score in whole.items()}
@@ -380,7 +382,7 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     return evaluate_run
 
 
-def _harmless(values: Mapping[str, int]) -> dict[str, int]:
+def _without_crash_case(values: Mapping[str, int]) -> dict[str, int]:
     """Return values without a case that crashes trec_eval: a query with only negative values gets zeros instead.
 
     This does not change scores. Such a query has no relevant passages, so every score is 0 in both cases.

@@ -10,9 +10,17 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ..errors import InputError
-from ..grouping import grouped
-from ._correlation import correlate, rank_correlations
-from ._means_and_tests import SAMPLES, Array, Interval, drawn_counts, interval, mean_and_standard_error, resampled_means
+from ..grouping import group_pairs
+from ._correlation import correlate_scores, rank_correlations
+from ._means_and_tests import (
+    SAMPLES,
+    Array,
+    Interval,
+    drawn_counts,
+    mean_and_standard_error,
+    percentile_interval,
+    resampled_means,
+)
 
 Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
 """run -> query id -> score. None means that the query could not be scored; it is left out of the run's mean. A query
@@ -83,7 +91,9 @@ class Choosing:
     pairings: list[Pairing]
 
 
-def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0) -> Choosing:
+def compare_evaluations(
+    tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0
+) -> Choosing:
     """Compare evaluations of the same runs: which run each chooses, and how certain that is.
 
     A resample draws queries with replacement; all evaluations see the same draw.
@@ -113,20 +123,20 @@ def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = 
     wanted = {name: common if over == "common" else known for name, known in own.items()}
     queries = sorted(set().union(*wanted.values()))
     counts = drawn_counts(len(queries), samples, seed)
-    drawn = {name: _resampled(table, runs, queries, wanted[name], counts) for name, table in tables.items()}
+    drawn = {name: _resample_means(table, runs, queries, wanted[name], counts) for name, table in tables.items()}
     # 1 for the runs with the greatest mean of a resample, else 0.
     filled = {name: np.where(np.isnan(means), -np.inf, means) for name, means in drawn.items()}
     picked = {name: (row >= row.max(axis=1, keepdims=True)).astype(np.float64) for name, row in filled.items()}
-    choices = [_choice(name, table, runs, wanted[name], picked[name]) for name, table in tables.items()]
+    choices = [_make_choice(name, table, runs, wanted[name], picked[name]) for name, table in tables.items()]
     pairings = [
-        _pairing(one, other, drawn, picked) for a, b in combinations(choices, 2) for one, other in ((a, b), (b, a))
+        _pair_choices(one, other, drawn, picked) for a, b in combinations(choices, 2) for one, other in ((a, b), (b, a))
     ]
     return Choosing(runs, over, choices, pairings)
 
 
-def _choice(name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array) -> Choice:
+def _make_choice(name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array) -> Choice:
     values = {run: [table[run].get(query, 0.0) for query in sorted(queries)] for run in runs}
-    found = {run: mean_and_standard_error(one for one in row if one is not None) for run, row in values.items()}
+    found = {run: mean_and_standard_error(score for score in row if score is not None) for run, row in values.items()}
     scores = {run: (mean, error) for run, (mean, error) in found.items() if mean is not None}
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1][0], item[0])))
     best = max((mean for mean, _ in scores.values()), default=0.0)
@@ -136,33 +146,35 @@ def _choice(name: str, table: Table, runs: Sequence[str], queries: Collection[st
     return Choice(name, ordered, chosen, chance, len(queries), sum(row.count(None) for row in values.values()))
 
 
-def _pairing(one: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]) -> Pairing:
-    x, y = drawn[one.evaluation], drawn[other.evaluation]
-    mine, theirs = picked[one.evaluation], picked[other.evaluation]
-    point = correlate(_means(one), _means(other))
+def _pair_choices(choice: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]) -> Pairing:
+    x, y = drawn[choice.evaluation], drawn[other.evaluation]
+    picked_here, picked_there = picked[choice.evaluation], picked[other.evaluation]
+    point = correlate_scores(_run_means(choice), _run_means(other))
     spread = {name: rank_correlations(name, x, y) for name in ("kendall", "spearman")}
-    same = (mine * theirs).sum(axis=1) == mine.sum(axis=1)
-    known = [run for run in one.chosen if run in other.scores]
+    same = (picked_here * picked_there).sum(axis=1) == picked_here.sum(axis=1)
+    known = [run for run in choice.chosen if run in other.scores]
     best = max((mean for mean, _ in other.scores.values()), default=0.0)
     loss = best - sum(other.scores[run][0] for run in known) / len(known) if known else None
     greatest = np.where(np.isnan(y), -np.inf, y).max(axis=1)
-    losses = np.where(np.isinf(greatest), np.nan, greatest - np.nansum(y * mine, axis=1) / mine.sum(axis=1))
+    losses = np.where(
+        np.isinf(greatest), np.nan, greatest - np.nansum(y * picked_here, axis=1) / picked_here.sum(axis=1)
+    )
     return Pairing(
-        one.evaluation,
+        choice.evaluation,
         other.evaluation,
-        set(one.chosen) <= set(other.chosen),
+        set(choice.chosen) <= set(other.chosen),
         float(same.mean()),
-        interval(point.kendall, spread["kendall"], point.undefined),
-        interval(point.spearman, spread["spearman"], point.undefined),
-        interval(loss, losses, "the chosen run has no score"),
+        percentile_interval(point.kendall, spread["kendall"], point.undefined),
+        percentile_interval(point.spearman, spread["spearman"], point.undefined),
+        percentile_interval(loss, losses, "the chosen run has no score"),
     )
 
 
-def _means(choice: Choice) -> dict[str, float]:
+def _run_means(choice: Choice) -> dict[str, float]:
     return {run: mean for run, (mean, _) in choice.scores.items()}
 
 
-def _resampled(
+def _resample_means(
     table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
 ) -> Array:
     """Return the mean of every run in every resample, (samples, runs); NaN if none of its queries was drawn."""
@@ -204,7 +216,7 @@ class Stake:
     swaps: int
 
 
-def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
+def rank_stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
     """Order cases by the effect of their confirmation on the choice of a system, each case alone.
 
     Cases that change the choice come first. The other criteria, in this order, are the closed share of the gap to the
@@ -216,13 +228,13 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> 
         cases: for each case, the scores of these evaluations and their runs that it would change.
     """
     boards = {name: _Board.of(table) for name, table in tables.items()}
-    found = []
+    unordered = []
     for at, corrections in enumerate(cases):
-        by_board = grouped((one.evaluation, one) for one in corrections)
+        by_board = group_pairs((entry.evaluation, entry) for entry in corrections)
         moved = [boards[name].corrected(changes) for name, changes in by_board.items()]
-        closing = max((one[1] for one in moved), default=0.0)
-        found.append(Stake(at, any(one[0] for one in moved), closing, sum(one[2] for one in moved)))
-    return sorted(found, key=lambda one: (not one.chooses_another, -one.closing, -one.swaps, one.at))
+        closing = max((entry[1] for entry in moved), default=0.0)
+        unordered.append(Stake(at, any(entry[0] for entry in moved), closing, sum(entry[2] for entry in moved)))
+    return sorted(unordered, key=lambda entry: (not entry.chooses_another, -entry.closing, -entry.swaps, entry.at))
 
 
 @dataclass(frozen=True)
@@ -246,10 +258,10 @@ class _Board:
     def corrected(self, corrections: Sequence[NewScore]) -> tuple[bool, float, int]:
         """Return whether other runs are chosen, the share of the gap that closes, and the number of swapped pairs."""
         totals, counted = self.totals.copy(), self.counted.copy()
-        for one in corrections:
-            at = self.runs[one.run]
-            before = self.table[one.run].get(one.query, 0.0 if one.query in self.queries else None)
-            totals[at] += one.score - (before or 0.0)
+        for correction in corrections:
+            at = self.runs[correction.run]
+            before = self.table[correction.run].get(correction.query, 0.0 if correction.query in self.queries else None)
+            totals[at] += correction.score - (before or 0.0)
             counted[at] += before is None
         old, new = (sums / np.maximum(n, 1) for sums, n in ((self.totals, self.counted), (totals, counted)))
         leads, leads_now = (means >= means.max() - TIED for means in (old, new))

@@ -184,7 +184,7 @@ def find_operation(name: str) -> Operation | None:
     return _registered().get(name)
 
 
-def renamed(words: Sequence[str]) -> list[str]:
+def replace_old_name(words: Sequence[str]) -> list[str]:
     """The words of a request with the present name of its operation, if they begin with an earlier one."""
     for size in (2, 1):
         if name := RENAMED.get(" ".join(words[:size])):

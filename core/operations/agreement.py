@@ -16,21 +16,21 @@ from ..review import (
     Row,
     Side,
     StateChanges,
-    agreement as agreement_of,
     case_of,
     changes as changes_between,
-    confirmation,
+    find_confirmation,
     flips_csv,
-    machine,
-    queue,
-    record as record_of_settled,
+    list_disagreements,
+    list_settlings as record_of_settled,
+    machine_labels,
     record_csv,
     settle_by_comment,
     settle_by_dispute,
     settle_by_edit,
     settle_by_override,
-    settled,
+    settled_cases,
     settling,
+    side_agreement as agreement_of,
     side_name,
     state_changes,
     table_csv,
@@ -77,24 +77,24 @@ def agreement(
     policy: PolicyOptions,
 ) -> Output:
     """Compare labels with judgments: cross table and agreement coefficients."""
-    both = sides(policy, source, against_grader, against_person)
+    both = policy_sides(policy, source, against_grader, against_person)
     if first_blind and isinstance(both[1], Judgments):
         both = both[0], replace(both[1], blind=True)
-    confirmed = confirmation(project, *both)
+    confirmed = find_confirmation(project, *both)
     if held_out and (confirmed is None or confirmed.held_out is None):
         raise InputError(
             "nothing-held-out",
             "No judgments are held out for this comparison.",
             "Hold out a share, and compare labels with judgments: exam judgments hold-out --share 0.3",
         )
-    found = confirmed.held_out if held_out and confirmed and confirmed.held_out else agreement_of(project, *both)
+    comparison = confirmed.held_out if held_out and confirmed and confirmed.held_out else agreement_of(project, *both)
     if latex:
-        return Output().text(table_latex(found, merged))
+        return Output().text(table_latex(comparison, merged))
     if as_csv:
-        return Output().text(table_csv(found, merged))
-    shown = found.merged if merged else found
-    told = {} if confirmed is None else {"tuned": confirmed.tuned, "held_out": held_out}
-    output = Output(shown.as_dict() | told).line(f"{shown.left} (rows) against {shown.right} (columns)")
+        return Output().text(table_csv(comparison, merged))
+    shown = comparison.merged if merged else comparison
+    further = {} if confirmed is None else {"tuned": confirmed.tuned, "held_out": held_out}
+    output = Output(shown.as_dict() | further).line(f"{shown.left} (rows) against {shown.right} (columns)")
     table = shown.table
     kappas = [level.value for level in shown.per_level.values()]
     output.table(
@@ -118,10 +118,10 @@ def agreement(
     )
 
 
-def sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
+def policy_sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
     """Return the two sides of a comparison: the policy's labels with judgments, a grader or a person."""
     if grader is not None:
-        return machine(policy), machine(policy, grader)
+        return machine_labels(policy), machine_labels(policy, grader)
     if person is not None:
         return Labels(policy), Person(person, policy.min_rating)
     return Labels(policy), Judgments(source or "judgments", policy.min_judgment)
@@ -131,7 +131,7 @@ WAYS = ("override", "edit", "dispute", "comment")
 
 
 @one_right_side
-def _sides(
+def _sides_from_options(
     *,
     policy: PolicyOptions,
     source: Annotated[str | None, Option(help="Source of the judgments (default: the first).")] = None,
@@ -140,10 +140,10 @@ def _sides(
         str | None, Option(help="Compare the grader's ratings with an assessor's overrides.", metavar="NAME")
     ] = None,
 ) -> tuple[Side, Side]:
-    return sides(policy, source, against_grader, against_person)
+    return policy_sides(policy, source, against_grader, against_person)
 
 
-SidesOptions = Annotated[tuple[Side, Side], Gathered(_sides)]
+SidesOptions = Annotated[tuple[Side, Side], Gathered(_sides_from_options)]
 """The two sides that disagree."""
 
 
@@ -168,14 +168,22 @@ def list_(
     left, right = both
     if query_id is not None:
         check_queries(project, [query_id])
-    found = queue(
+    disagreements = list_disagreements(
         project, left, right, cast(Order, order), None, show_settled,
         limit=limit, offset=offset, query_id=query_id,
     )  # fmt: skip
     names = [side_name(project, side) for side in (left, right)]
-    rows = [asdict(row) for row in found.rows]
+    rows = [asdict(row) for row in disagreements.rows]
     return (
-        Output({"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows})
+        Output(
+            {
+                "left": names[0],
+                "right": names[1],
+                "total": disagreements.total,
+                "hidden": disagreements.hidden,
+                "rows": rows,
+            }
+        )
         .line(f"{names[0]} against {names[1]}")
         .table(
             ("query", "passage", "question", "left", "right", "cause", "resolved by"),
@@ -186,13 +194,16 @@ def list_(
                     row.pair.question_id,
                     row.pair.left,
                     row.pair.right,
-                    ", ".join(one.question_id for one in (*row.left_from, *row.right_from)),
+                    ", ".join(question.question_id for question in (*row.left_from, *row.right_from)),
                     row.settling.act if row.settling else "",
                 )
-                for row in found.rows
+                for row in disagreements.rows
             ],
         )
-        .note(f"Shown: {len(found.rows):,} of {found.total:,} disagreements. Resolved and hidden: {found.hidden:,}.")
+        .note(
+            f"Shown: {len(disagreements.rows):,} of {disagreements.total:,} disagreements. Resolved and hidden: "
+            f"{disagreements.hidden:,}."
+        )
     )
 
 
@@ -213,7 +224,7 @@ def settle(
 ) -> str:
     """Resolve the disagreement on PASSAGE for QUERY."""
     left, right = both
-    row = _row(project, left, right, query_id, passage_id, question_id)
+    row = _find_row(project, left, right, query_id, passage_id, question_id)
     case = case_of(project, left, right, row.pair)
     if by == "override":
         if question_id is None or rating is None:
@@ -224,7 +235,7 @@ def settle(
     elif by == "edit":
         settle_by_edit(project, case, question_id, reason, author)
     elif by == "dispute":
-        settle_by_dispute(project, case, _judged(project, left, right), reason, author)
+        settle_by_dispute(project, case, _judged_source(project, left, right), reason, author)
     else:
         settle_by_comment(project, case, reason, author)
     return "Resolved. See exam disagreements history."
@@ -249,7 +260,7 @@ def reopen(
     names = [side_name(project, side) for side in (left, right)]
     done = [
         one
-        for place, one in settled(project, names[0], names[1]).items()
+        for place, one in settled_cases(project, names[0], names[1]).items()
         if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
     ]
     if not done:
@@ -258,7 +269,7 @@ def reopen(
             f"No resolved disagreement on {passage_id} for {query_id}.",
             "See exam disagreements history.",
         )
-    withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
+    withdrawn = settling.reopen_case(project, done[0].case, reason, author, withdraw_override)
     return "Reopened." + (" The override was withdrawn." if withdrawn else "")
 
 
@@ -271,42 +282,44 @@ def record(
     """Show all actions on disagreements."""
     if as_csv:
         return Output().text(record_csv(project))
-    found = record_of_settled(project)
-    return Output({"acts": [asdict(one) for one in found]}).table(
+    acts = record_of_settled(project)
+    return Output({"acts": [asdict(act) for act in acts]}).table(
         ("when", "who", "action", "query", "passage", "question", "reason", "resolved"),
         [
             (
-                f"{one.made_at:%Y-%m-%d %H:%M}",
-                one.author,
-                one.act,
-                one.case.query_id,
-                one.case.passage_id,
-                one.touched or one.case.question_id,
-                one.reason,
-                "yes" if one.settled else "no",
+                f"{act.made_at:%Y-%m-%d %H:%M}",
+                act.author,
+                act.act,
+                act.case.query_id,
+                act.case.passage_id,
+                act.touched or act.case.question_id,
+                act.reason,
+                "yes" if act.settled else "no",
             )
-            for one in found
+            for act in acts
         ],
     )
 
 
-def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None) -> Row:
+def _find_row(
+    project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None
+) -> Row:
     """Return the open disagreement on a passage; if a side is a person, on a question for that passage."""
-    everything = queue(project, left, right, query_id=query_id, limit=1)
-    rows = queue(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
-    found = [row for row in rows if row.pair.passage_id == passage_id]
-    if found and found[0].pair.question_id is not None:
-        found = [row for row in found if row.pair.question_id == question_id]
-    if not found:
+    everything = list_disagreements(project, left, right, query_id=query_id, limit=1)
+    rows = list_disagreements(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
+    matching = [row for row in rows if row.pair.passage_id == passage_id]
+    if matching and matching[0].pair.question_id is not None:
+        matching = [row for row in matching if row.pair.question_id == question_id]
+    if not matching:
         raise InputError(
             "no-open-disagreement",
             f"No open disagreement on {passage_id} for {query_id}.",
             "See exam disagreements list.",
         )
-    return found[0]
+    return matching[0]
 
 
-def _judged(project: Project, left: Side, right: Side) -> str:
+def _judged_source(project: Project, left: Side, right: Side) -> str:
     for side in (left, right):
         if isinstance(side, Judgments):
             return find_source(project, side.source)
@@ -362,42 +375,47 @@ def changes(
         raise InputError("option-missing", "--from and --to go together.", "Use both, or another --to- option instead.")
     if before is None and not named:
         raise InputError("same-states", "The two states are the same.", "Use --from and --to, or a --to- option.")
-    found = state_changes(project, old, new, measure, against, queries)
+    compared = state_changes(project, old, new, measure, against, queries)
     if as_csv:
-        return Output().text(flips_csv(project, found))
-    to_grade = _to_grade(project, found, measure)
-    output = Output(_as_dict(found, to_grade))
-    if found.flips:
+        return Output().text(flips_csv(project, compared))
+    to_grade = _to_grade(project, compared, measure)
+    output = Output(_as_dict(compared, to_grade))
+    if compared.flips:
         output.table(
             ("query", "passage", "before", "after", "cause"),
-            [(f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions))) for f in found.flips],
+            [
+                (f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions)))
+                for f in compared.flips
+            ],
         )
     waiting = "" if to_grade is None else f" Ungraded pairs: {to_grade:,}."
-    output.note(f"Labels that flip: {len(found.flips):,}.{waiting}", found.no_board)
+    output.note(f"Labels that flip: {len(compared.flips):,}.{waiting}", compared.no_board)
     output.table(
         ("run", "score before", "score after", "rank before", "rank after"),
-        [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in found.systems],
+        [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in compared.systems],
     )
-    if found.shift is not None:
-        if found.shift.before is not None and found.shift.after is not None:
-            output.note(f"Spearman with {against}: {found.shift.before:z.4f} before, {found.shift.after:z.4f} after.")
-        output.note(f"{found.shift.says} {found.shift.queries.says}")
+    if compared.shift is not None:
+        if compared.shift.before is not None and compared.shift.after is not None:
+            output.note(
+                f"Spearman with {against}: {compared.shift.before:z.4f} before, {compared.shift.after:z.4f} after."
+            )
+        output.note(f"{compared.shift.says} {compared.shift.queries.says}")
     return output
 
 
-def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None:
+def _to_grade(project: Project, compared: StateChanges, measure: str) -> int | None:
     """Return the number of ungraded pairs that the later bank needs; None if more than the bank differs."""
-    if found.differing != ("bank version",) or found.board_before is None:
+    if compared.differing != ("bank version",) or compared.board_before is None:
         return None
-    edits = version_edits(project, found.before.bank_version or 0, found.after.bank_version or 0)
-    return changes_between(project, measure, found.before, edits).to_grade
+    edits = version_edits(project, compared.before.bank_version or 0, compared.after.bank_version or 0)
+    return changes_between(project, measure, compared.before, edits).to_grade
 
 
-def _as_dict(found: StateChanges, to_grade: int | None) -> dict[str, Any]:
-    shift = None if found.shift is None else asdict(found.shift) | {"queries": found.shift.queries.as_dict()}
+def _as_dict(compared: StateChanges, to_grade: int | None) -> dict[str, Any]:
+    shift = None if compared.shift is None else asdict(compared.shift) | {"queries": compared.shift.queries.as_dict()}
     return {
-        "before": found.before.as_dict(),
-        "after": found.after.as_dict(),
+        "before": compared.before.as_dict(),
+        "after": compared.after.as_dict(),
         "labels": [
             {
                 "query": flip.query_id,
@@ -408,9 +426,9 @@ def _as_dict(found: StateChanges, to_grade: int | None) -> dict[str, Any]:
                 "questions": flip.questions,
                 "unknown": flip.open_pairs,
             }
-            for flip in found.flips
+            for flip in compared.flips
         ],
-        "systems": [asdict(system) for system in found.systems],
+        "systems": [asdict(system) for system in compared.systems],
         "shift": shift,
         "to_grade": to_grade,
     }

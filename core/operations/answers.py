@@ -32,7 +32,7 @@ from ..answers import (
     answers_price,
     compare_answers,
     comparing_price,
-    evaluate,
+    evaluate_answers,
     generate_answers,
     generator_again,
     make_generator,
@@ -49,7 +49,7 @@ from ..exchange import Options, import_files
 from ..formats import Source, read_answer_verdicts
 from ..graders import Control
 from ..grading import PriceTag, Request, make_control, run_job
-from ..jobs import Extent, Progress, jobs
+from ..jobs import Extent, Progress, find_jobs
 from ..labels import Policy, usual_min_judgment
 from ..measures import Choosing, Pairing
 from ..measures.answers import CASES
@@ -58,19 +58,19 @@ from ..study import BESIDE, boards_to_choose_by, compare_choices
 from ..text import first_few, how_many
 from .console import (
     ProgressLines,
+    call_note_printer,
     check_ended,
     close_unfinished,
+    print_message,
+    progress_watcher,
     sent_file,
     table_lines,
-    tell,
-    tell_of_calls,
-    watch,
 )
 from .grader_options import Api, BackEnd, BaseUrl, Dtype, GraderChoice, GraderOptions, ModelName, Patience, may_use_key
 from .registry import MOST_DRAWS, Argument, Author, Gathered, Option, Output, Project, current_author, operation
 
 
-def _model(
+def _model_options(
     *,
     model: ModelName = None,
     back_end: BackEnd = None,
@@ -87,11 +87,11 @@ def _model(
     return {name: value for name, value in given.items() if value}
 
 
-ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+ModelOptions = Annotated[dict[str, str], Gathered(_model_options)]
 """The given settings of a model."""
 
 
-def _caps(
+def _extent_options(
     *,
     limit: Annotated[int | None, Option(help="Process at most this many answers.", least=1)] = None,
     max_calls: Annotated[int | None, Option(help="Call limit, retries included.", least=1)] = None,
@@ -107,7 +107,7 @@ def _caps(
     )  # fmt: skip
 
 
-CapsOptions = Annotated[Extent, Gathered(_caps)]
+CapsOptions = Annotated[Extent, Gathered(_extent_options)]
 """Options that limit a job."""
 DryRun = Annotated[bool, Option("--dry-run", help="Show the planned calls and their estimated cost; call no model.")]
 
@@ -130,15 +130,15 @@ GoldJudgment = Annotated[
 ]
 
 
-def _gold(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
+def _gold_options(*, against: Against = (), min_judgment: GoldJudgment = None) -> Gold:
     return Gold(against or None, Gold.min_judgment if min_judgment is None else min_judgment)
 
 
-GoldOptions = Annotated[Gold, Gathered(_gold)]
+GoldOptions = Annotated[Gold, Gathered(_gold_options)]
 """Options that select the gold passages."""
 
 
-def _view(
+def _view_options(
     *,
     runs: Annotated[tuple[str, ...], Option("--run", help="Only this run; may be repeated.")] = (),
     ks: Annotated[
@@ -161,11 +161,11 @@ def _view(
 ) -> View:
     return View(
         runs or None, tuple(sorted(set(ks))) or KS, generator, temperature, judge, judge_model, threshold,
-        _gold(against=against, min_judgment=min_judgment), same_text, not without_people,
+        _gold_options(against=against, min_judgment=min_judgment), same_text, not without_people,
     )  # fmt: skip
 
 
-ViewOptions = Annotated[View, Gathered(_view)]
+ViewOptions = Annotated[View, Gathered(_view_options)]
 """Options that select answers and the check of their correctness."""
 
 
@@ -247,7 +247,7 @@ def generate(
             settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name,
             cast(PassageOrder, order.replace("-", " ")),
         )  # fmt: skip
-        ready = _generator(project, generator, plan)
+        ready = _choose_generator(project, generator, plan)
         planned = plan_answers(project, ready, wanted, caps)
         shown = {
             "needed": planned.needed, "known": planned.known, "shared": planned.shared, "skipped": planned.skipped,
@@ -255,17 +255,17 @@ def generate(
         }  # fmt: skip
         if dry_run:
             return describe_price("answers", answers_price(project, ready, planned), shown)
-        control = Control(report=tell_of_calls())
-        final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), control)
+        control = Control(report=call_note_printer())
+        final = generate_answers(project, ready, wanted, current_author(), caps, progress_watcher("answers"), control)
     if planned.skipped or planned.without_text:
-        tell(
+        print_message(
             f"Skipped: {how_many(planned.skipped, 'answers')} without retrieved passages,"
             f" {planned.without_text:,} without passage texts."
         )
     return describe_end("answers", final, {"generator": ready.model.name})
 
 
-def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> ReadyGenerator:
+def _choose_generator(project: Project, name: str | None, plan: GeneratorPlan) -> ReadyGenerator:
     if name is not None:
         if plan.settings or plan.rule:
             raise InputError(
@@ -301,7 +301,7 @@ def list_(
     project: Project,
 ) -> Output:
     """List generators, models of answer checks, and their jobs."""
-    found = answers.answering_so_far(project)
+    models = answers.answering_so_far(project)
     listed = [
         {
             "key": job.key, "role": "generator" if job.kind == "generating" else "judge", "name": job.name,
@@ -309,15 +309,15 @@ def list_(
             "message": job.message, "author": job.author, "started_at": job.started_at, "ended_at": job.ended_at,
             "calls": job.calls, "cost": job.cost,
         }
-        for job in jobs(project, "generating", "comparing")
+        for job in find_jobs(project, "generating", "comparing")
     ]  # fmt: skip
-    output = Output({"models": [asdict(one) for one in found], "jobs": listed}).table(
+    output = Output({"models": [asdict(item) for item in models], "jobs": listed}).table(
         ("role", "name", "model", "prompt", "written", "failed"),
-        [(one.role, one.name, one.model or None, one.prompt or None, one.written, one.failed) for one in found],
+        [(item.role, item.name, item.model or None, item.prompt or None, item.written, item.failed) for item in models],
     )
     rows = [
-        (str(one["key"]), *(one[name] for name in ("role", "name", "state", "total", "written", "failed", "calls")))
-        for one in listed
+        (str(item["key"]), *(item[name] for name in ("role", "name", "state", "total", "written", "failed", "calls")))
+        for item in listed
     ]
     if rows:
         output.table(("job", "role", "name", "state", "planned", "done", "failed", "calls"), rows)
@@ -333,7 +333,7 @@ def retrieve(
     depth: Annotated[int, Option(help="Passages per query in the run.", least=1)] = 20,
 ) -> str:
     """Create the run NAME: rank the project's passages for every query."""
-    return answers.said_of_run(name, answers.make_run(project, name, retriever, current_author(), depth, tell))
+    return answers.said_of_run(name, answers.make_run(project, name, retriever, current_author(), depth, print_message))
 
 
 @operation("answers grade", act="run exams")
@@ -352,17 +352,17 @@ def grade(
     The answers become responses of a system, so that EXAM-Cover can be compared with LLM-retEval.
     """
     close_unfinished(project)
-    return _grade(project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience)
+    return _grade_responses(project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience)
 
 
-def _grade(
+def _grade_responses(
     project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice, patience: float
 ) -> Output:
     """Turn answers into responses, and grade them."""
     system, counts = answers.answers_as_responses(project, model, run, k, current_author(), name)
     grader = chosen.make(project)
     request = Request(patience=patience)
-    control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
+    control = make_control(project, grader, request, lambda line: print_message(f"exam: {line}"))
     final = run_job(
         project, grader, request, current_author(),
         ProgressLines("pairs").show, control,
@@ -405,18 +405,22 @@ def rag(
         chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
     close_unfinished(project)
     if name not in run_names(project):
-        tell(answers.said_of_run(name, answers.make_run(project, name, retriever, author, depth, tell)))
+        print_message(
+            answers.said_of_run(name, answers.make_run(project, name, retriever, author, depth, print_message))
+        )
     plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
     if rule is not None:
         plan = GeneratorPlan(rule=cast(AnswerRule | None, rule))
-    ready = _generator(project, None, plan)
+    ready = _choose_generator(project, None, plan)
     queries = tuple(query.query_id for query in answers.asked_queries(project))
     wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
-    control = Control(report=tell_of_calls())
-    final = generate_answers(project, ready, wanted, author, Extent(patience=patience), watch("answers"), control)
+    control = Control(report=call_note_printer())
+    final = generate_answers(
+        project, ready, wanted, author, Extent(patience=patience), progress_watcher("answers"), control
+    )
     check_ended(final, "answers")
     model = find_answer_model(project, "generator", ready.model.fingerprint)
-    return _grade(project, model, name, k, None, chosen, patience)
+    return _grade_responses(project, model, name, k, None, chosen, patience)
 
 
 @operation("reteval", act="read the bank", reads=True, not_json=["latex"])
@@ -431,18 +435,18 @@ def reteval(
 
     LLM-retEval scores the answers that a model generates from the passages of a run.
     """
-    found = evaluate(project, view)
-    failed = answers.failures(project, found)
-    if require_complete and not found.complete:
+    evaluation = evaluate_answers(project, view)
+    failed = answers.count_failures(project, evaluation)
+    if require_complete and not evaluation.complete:
         raise InputError(
             "incomplete-table",
-            f"Incomplete table ({_missing(found)}).",
+            f"Incomplete table ({_describe_missing(evaluation)}).",
             "Complete it with exam answers generate and exam reteval compare, or omit --require-complete.",
         )
     if latex:
-        return Output().text(answers.reteval_latex(found, failed))
+        return Output().text(answers.reteval_latex(evaluation, failed))
     names = ("Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
-    output = Output(answers.reteval_told(found, failed)).table(
+    output = Output(answers.reteval_told(evaluation, failed)).table(
         ("run", "k", *names, "std error", "queries", "failed", "pending", "A-C", "D-F"),
         [
             (
@@ -450,31 +454,32 @@ def reteval(
                 row.reteval.queries, row.reteval.failed, row.reteval.waiting,
                 failed[row.run, row.k].recall, failed[row.run, row.k].reteval,
             )
-            for row in found.rows
+            for row in evaluation.rows
         ],
     )  # fmt: skip
-    if found.ideal is not None and found.ideal.mean is not None:
-        output.line(f"ideal retriever (answers from the gold passages): {found.ideal.mean:.4f}")
-    judge = found.judge_model.name if found.judge_model else JUDGES[found.view.judge].title
-    confirmed = sum(one.confirmed for one in failed.values())
-    every = sum(one.recall + one.reteval for one in failed.values())
-    lacking = f"Incomplete table ({_missing(found)}). Missing results are left out, not counted as wrong."
+    if evaluation.ideal is not None and evaluation.ideal.mean is not None:
+        output.line(f"ideal retriever (answers from the gold passages): {evaluation.ideal.mean:.4f}")
+    judge = evaluation.judge_model.name if evaluation.judge_model else JUDGES[evaluation.view.judge].title
+    confirmed = sum(failure.confirmed for failure in failed.values())
+    every = sum(failure.recall + failure.reteval for failure in failed.values())
+    lacking = f"Incomplete table ({_describe_missing(evaluation)}). Missing results are left out, not counted as wrong."
     return output.note(
-        f"{len(found.gold):,} queries with gold passages; answers by {found.generator.name}; answer check: {judge}.",
+        f"{len(evaluation.gold):,} queries with gold passages; answers by {evaluation.generator.name}; answer check: "
+        f"{judge}.",
         f"Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed: {confirmed:,} of {every:,}.",
-        None if found.complete else lacking,
+        None if evaluation.complete else lacking,
     )
 
 
-def _missing(found: Evaluation) -> str:
-    rows = found.rows
-    said = {
+def _describe_missing(evaluation: Evaluation) -> str:
+    rows = evaluation.rows
+    counts = {
         "pending answers": sum(row.waiting for row in rows),
         "failed answers": sum(row.failed for row in rows),
         "pending comparisons": sum(row.reteval.waiting - row.waiting for row in rows),
         "failed comparisons": sum(row.reteval.failed - row.failed for row in rows),
     }
-    return ", ".join(how_many(count, what) for what, count in said.items() if count > 0)
+    return ", ".join(how_many(count, what) for what, count in counts.items() if count > 0)
 
 
 @operation("reteval compare", act="run exams")
@@ -505,15 +510,15 @@ def compare(
     with may_use_key(settings):
         close_unfinished(project)
         if human is not None:
-            pairs = [one.pair for one in _people(project, human)]
+            pairs = [one.pair for one in _people_checks(project, human)]
         else:
-            pairs = evaluate(project, view).pairs
+            pairs = evaluate_answers(project, view).pairs
         ready = make_judge(project, JudgePlan(view.judge, settings, prompt, name))
         if dry_run:
             wanted = pairs_to_compare(project, ready, pairs, caps)
             return describe_price("comparisons", comparing_price(project, ready, wanted), {"judge": ready.model.name})
-        control = Control(report=tell_of_calls())
-        final = compare_answers(project, ready, pairs, current_author(), caps, watch("comparisons"), control)
+        control = Control(report=call_note_printer())
+        final = compare_answers(project, ready, pairs, current_author(), caps, progress_watcher("comparisons"), control)
     return describe_end("comparisons", final, {"judge": ready.model.name})
 
 
@@ -529,8 +534,8 @@ def cases(
 
     Queries that may change the chosen run are listed first.
     """
-    rows = answers.cases(project, evaluate(project, view), only=only, to_do=to_do)
-    return Output({"cases": [_case(row) for row in rows]}).table(
+    rows = answers.list_cases(project, evaluate_answers(project, view), only=only, to_do=to_do)
+    return Output({"cases": [_case_record(row) for row in rows]}).table(
         ("query", "run", "k", "case", "confirmed by", "answer", "reason"),
         [
             (
@@ -547,7 +552,7 @@ def cases(
     )
 
 
-def _case(row: CaseRow) -> dict[str, Any]:
+def _case_record(row: CaseRow) -> dict[str, Any]:
     line = row.line
     return {
         "query": line.query_id, "run": line.run, "k": line.k, "case": row.case, "proposed": row.proposal.case,
@@ -557,7 +562,7 @@ def _case(row: CaseRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _place(view: View) -> tuple[str, int]:
+def _run_and_depth(view: View) -> tuple[str, int]:
     if view.runs is None or len(view.runs) != 1 or len(view.ks) != 1:
         raise InputError("option-missing", "A case needs one run and one depth.", "Use --run RUN and --k K.")
     return view.runs[0], view.ks[0]
@@ -582,16 +587,16 @@ def confirm(
 
     The case may differ from the proposed case.
     """
-    run, k = _place(view)
-    found = evaluate(project, view)
-    row = answers.case_at(project, found, query, run, k)
+    run, k = _run_and_depth(view)
+    evaluation = evaluate_answers(project, view)
+    row = answers.case_at(project, evaluation, query, run, k)
     if add_answer and row.line.answer is None:
         raise InputError("unknown-answer", f"No answer of run '{run}' to query '{query}'.", "Omit --add-answer.")
     if judge_passage is not None:
         answers.judge_as_relevant(project, row, judge_passage, author, value)
     if add_answer:
         add_gold_answer(project, query, row.line.answer or "", author)
-    answers.confirm_case(project, found, query, run, k, case, author, note)
+    answers.confirm_case(project, evaluation, query, run, k, case, author, note)
     return f"{query}: case {case} confirmed for {run} at depth {k} ({CASES[answers.check_case(case)]})."
 
 
@@ -608,10 +613,10 @@ def withdraw(
     author: Author,
 ) -> str:
     """Withdraw your confirmed case of QUERY for one run at one depth. The case stays on record."""
-    run, k = _place(view)
-    answers.take_back_case(project, evaluate(project, view), query, run, k, author)
+    run, k = _run_and_depth(view)
+    answers.take_back_case(project, evaluate_answers(project, view), query, run, k, author)
     if judgment_of is not None:
-        judging.withdraw(project, query, judgment_of, author)
+        judging.withdraw_judgment(project, query, judgment_of, author)
     if answer is not None:
         withdraw_gold_answer(project, query, answer, author)
     return f"{query}: case withdrawn for {run} at depth {k}."
@@ -634,10 +639,10 @@ def correlate(
     ] = (),
 ) -> Output:
     """Correlate Recall with LLM-retEval per query. The refined correlation excludes Recall failures."""
-    found = evaluate(project, view)
+    evaluation = evaluate_answers(project, view)
     if choice:
-        return _describe_choices(project, found, beside)
-    rows = answers.correlations(project, found, "proposed" if refined else "confirmed")
+        return _describe_choices(project, evaluation, beside)
+    rows = answers.correlate_recall(project, evaluation, "proposed" if refined else "confirmed")
     output = Output({"rows": [asdict(row) for row in rows]}).table(
         ("run", "k", "spearman", "low", "high", "queries", "refined", "low", "high", "removed"),
         [
@@ -660,20 +665,20 @@ def correlate(
     )
 
 
-def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...]) -> Output:
-    told = {k: _chosen(project, found, k, named) for k in found.view.ks}
-    output = Output({"depths": {str(k): asdict(one) for k, one in told.items()}})
-    for k, one in told.items():
-        beside = {pair.one: pair for pair in one.pairings if pair.other == f"LLM-retEval@{k}"}
+def _describe_choices(project: Project, evaluation: Evaluation, named: tuple[str, ...]) -> Output:
+    choosings = {k: _choose_runs(project, evaluation, k, named) for k in evaluation.view.ks}
+    output = Output({"depths": {str(k): asdict(choosing) for k, choosing in choosings.items()}})
+    for k, choosing in choosings.items():
+        beside = {pair.one: pair for pair in choosing.pairings if pair.other == f"LLM-retEval@{k}"}
         lines = table_lines(
             ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same choice", "loss"),
             [
                 (
                     choice.evaluation, ", ".join(choice.chosen),
                     max((choice.chance.get(run, 0.0) for run in choice.chosen), default=None),
-                    choice.queries, choice.failed, *_beside(beside.get(choice.evaluation)),
+                    choice.queries, choice.failed, *_pairing_cells(beside.get(choice.evaluation)),
                 )
-                for choice in one.choices
+                for choice in choosing.choices
             ],
         )  # fmt: skip
         # Unlike tables of an output, these have no empty line between them.
@@ -681,27 +686,27 @@ def _describe_choices(project: Project, found: Evaluation, named: tuple[str, ...
     return output.note("The columns from kendall to loss compare each evaluation with LLM-retEval.")
 
 
-def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
+def _choose_runs(project: Project, evaluation: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
     """Return the runs that answer measures, leaderboards, and EXAM-Cover of the answers choose at a depth."""
     offered = boards_to_choose_by(project, k)
     check_known("unknown-board", f"leaderboard at depth {k}:", offered, *named)
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
-    tables = answers.choice_tables(found, k)
-    waiting = answers.waiting_runs(found, k)
-    for name, table in answers.cover_tables(project, found, k).items():
-        if lacks := [run for run in found.view.runs or () if run not in table and run not in waiting]:
-            tell(f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers grade")
+    tables = answers.choice_tables(evaluation, k)
+    waiting = answers.waiting_runs(evaluation, k)
+    for name, table in answers.cover_tables(project, evaluation, k).items():
+        if lacks := [run for run in evaluation.view.runs or () if run not in table and run not in waiting]:
+            print_message(f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers grade")
         else:
             tables[name] = table
     for run, count in waiting.items():
-        tell(f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending.")
+        print_message(f"LLM-retEval@{k} has no score for {run}: {how_many(count, 'queries')} pending.")
     compared = compare_choices(project, boards, Policy(), tables)
     for name, error in compared.left_out.items():
-        tell(f"{name} is left out: {error}")
+        print_message(f"{name} is left out: {error}")
     return compared.found
 
 
-def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
+def _pairing_cells(pair: Pairing | None) -> tuple[float | None, ...]:
     if pair is None:
         return (None,) * 5
     return pair.kendall.value, pair.kendall.low, pair.kendall.high, pair.same_chance, pair.loss.value
@@ -723,7 +728,7 @@ def agreement(
     curve: Annotated[bool, Option(help="Show the agreement at each threshold.")] = False,
 ) -> Output:
     """Compare answer checks with assessors: accuracy, kappa, precision and recall."""
-    rows = answers.agreement(project, _people(project, human), judges or None)
+    rows = answers.agreement_with_people(project, _people_checks(project, human), judges or None)
     output = Output({"judges": [asdict(row) | {"judge": row.judge.name} for row in rows]})
     if curve:
         return output.table(
@@ -751,7 +756,7 @@ def agreement(
     return output.note(f"Not checked yet: {waiting}" if waiting else None)
 
 
-def _people(project: Project, human: str | None) -> list[PeopleSaid]:
+def _people_checks(project: Project, human: str | None) -> list[PeopleSaid]:
     """Return people's answer checks, from a source of the project or from a file, which is not stored."""
     if human is None or human in dict(answers.verdict_sources(project)):
         return people_said(project, human)
@@ -762,6 +767,6 @@ def _people(project: Project, human: str | None) -> list[PeopleSaid]:
             "unknown-source", "source or file", human, known, "To add results: exam import answer-verdicts FILE."
         )
     report = Report()
-    said = read_answer_verdicts(Source.of(file), report)
+    verdicts = read_answer_verdicts(Source.of(file), report)
     report.raise_if_refused("Correct the file.")
-    return said_in_file(project, [(one.query_id, one.answer, one.acceptable) for one in said])
+    return said_in_file(project, [(verdict.query_id, verdict.answer, verdict.acceptable) for verdict in verdicts])

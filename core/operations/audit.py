@@ -13,7 +13,7 @@ from ..bank import grade_command
 from ..formats import SHEET_FORMS, SheetForm, Source, read_small
 from ..measures.audit import VARIANCES, Rate, Variance
 from ..text import how_many
-from .console import deliver, warn_of_terms
+from .console import deliver_files, warn_of_terms
 from .policy import PolicyOptions
 from .registry import MOST_DRAWS, Argument, Author, Opening, Option, Output, Project, TextOutput, operation
 
@@ -36,13 +36,13 @@ def board(
     """Show the audited leaderboard: scores, intervals, bias and systems not separated."""
     if file is not None:
         facts = room.read_facts(read_small(file), str(file))
-        found, reached = room.board_of(facts, variance), room.outcome_of(facts, room.board_of(facts))
+        audited, reached = room.board_of(facts, variance), room.outcome_of(facts, room.board_of(facts))
     else:
         with opening() as project:
             audit = find_audit(project, name)
-            found, reached = room.audit_board(project, audit, variance), room.outcome(project, audit)
-    output = Output(asdict(found)).table(
-        ("rank", "run", found.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
+            audited, reached = room.audit_board(project, audit, variance), room.audit_outcome(project, audit)
+    output = Output(asdict(audited)).table(
+        ("rank", "run", audited.measure, "low", "high", "grader", "grader's rank", "bias", "low", "high", "order"),
         [
             (
                 s.rank,
@@ -57,21 +57,22 @@ def board(
                 s.bias_high,
                 s.order,
             )
-            for s in found.systems
+            for s in audited.systems
         ],
     )
-    output.note(reached.says, reached.conclusion, found.says)
+    output.note(reached.says, reached.conclusion, audited.says)
     output.note(f"Separated pairs of systems: {reached.separated:,} of {reached.pairs:,} (Holm)." * (reached.pairs > 0))
-    if found.labels is not None:
-        rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
+    if audited.labels is not None:
+        rates = ((name, _describe_rate(getattr(audited.labels, name))) for name in ("precision", "recall", "kappa"))
         output.note("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
-    if found.correlation is not None and found.kendall is not None:
+    if audited.correlation is not None and audited.kendall is not None:
         output.note(
-            f"Grader's leaderboard against the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
-            f" Kendall's tau from {found.kendall[0]:z.2f} to {found.kendall[1]:z.2f}."
+            "Grader's leaderboard against the fully judged one: Pearson "
+            f"{_describe_rate(audited.correlation) or 'undefined'},"
+            f" Kendall's tau from {audited.kendall[0]:z.2f} to {audited.kendall[1]:z.2f}."
         )
-    groups = (f"Not separated: {', '.join(group)}." for group in found.groups)
-    return output.note(*groups, found.favour.says if found.favour else None)
+    groups = (f"Not separated: {', '.join(group)}." for group in audited.groups)
+    return output.note(*groups, audited.favour.says if audited.favour else None)
 
 
 @operation("audit curve", act="read the bank", reads=True)
@@ -81,14 +82,14 @@ def curve(
     name: AuditName = None,
 ) -> Output:
     """Estimate how many judgments the goal needs, and the width of the intervals."""
-    found = room.forecast(project, find_audit(project, name))
+    forecast = room.forecast_audit(project, find_audit(project, name))
     return (
-        Output(asdict(found))
+        Output(asdict(forecast))
         .table(
             ("judgments", "width", "without grader", "uniform, without grader"),
-            [(one.judgments, one.width, one.without_machine, one.uniform) for one in found.curve],
+            [(point.judgments, point.width, point.without_machine, point.uniform) for point in forecast.curve],
         )
-        .note(None if found.width is None else f"Current median width: {found.width:.4f}.", found.says)
+        .note(None if forecast.width is None else f"Current median width: {forecast.width:.4f}.", forecast.says)
     )
 
 
@@ -102,17 +103,25 @@ def choose_grader(
 
     The correlation is that of a grader's leaderboard with the audited leaderboard.
     """
-    found = room.choose_grader(project, find_audit(project, name))
+    choice = room.choose_grader(project, find_audit(project, name))
     return (
-        Output(asdict(found))
+        Output(asdict(choice))
         .table(
             ("grader", "labelled", "correlation", "behind the chosen", "low", "high", "not separated"),
             [
-                (one.grader, one.labelled, one.correlation, one.behind, one.low, one.high, "yes" if one.kept else "no")
-                for one in found.graders
+                (
+                    grader.grader,
+                    grader.labelled,
+                    grader.correlation,
+                    grader.behind,
+                    grader.low,
+                    grader.high,
+                    "yes" if grader.kept else "no",
+                )
+                for grader in choice.graders
             ],
         )
-        .note(found.says)
+        .note(choice.says)
     )
 
 
@@ -131,47 +140,49 @@ def calibrate(
     Without --accept, nothing changes.
     """
     audit = find_audit(project, name)
-    output = _calibration_output(room.calibration(project, audit))
+    output = _calibration_output(room.calibrate_labels(project, audit))
     if accept is not None:
         room.accept_cut_points(project, audit, accept, author)
         output.note(f"Saved '{accept}'. Next: {grade_command(accept)}")
     return output
 
 
-def _calibration_output(found: room.Calibration) -> Output:
-    output = Output(asdict(found))
-    values = sorted({value for one in found.meanings for value in one.chances})
+def _calibration_output(calibration: room.Calibration) -> Output:
+    output = Output(asdict(calibration))
+    values = sorted({value for row in calibration.meanings for value in row.chances})
     output.table(
         ("label", "passages", "judged", "mean judgment", *(f"judged {value}" for value in values)),
         [
-            (one.label, one.passages, one.judged, one.mean)
-            + tuple(_rate(one.chances[value]) if value in one.chances else None for value in values)
-            for one in found.meanings
+            (row.label, row.passages, row.judged, row.mean)
+            + tuple(_describe_rate(row.chances[value]) if value in row.chances else None for value in values)
+            for row in calibration.meanings
         ],
     )
     output.table(
         ("min rating", "precision", "recall", "accuracy", "kappa"),
         [
-            (one.rating,) + tuple(map(_rate, (one.quality.precision, one.quality.recall, one.quality.accuracy,
-                                              one.quality.kappa)))
-            for one in found.min_ratings
+            (row.rating,) + tuple(map(_describe_rate, (row.quality.precision, row.quality.recall, row.quality.accuracy,
+                                              row.quality.kappa)))
+            for row in calibration.min_ratings
         ],
     )  # fmt: skip
-    if found.balanced is not None and found.balanced != found.min_rating:
-        output.note(f"Precision and recall are closest at --min-rating {found.balanced} (now {found.min_rating}).")
-    if found.new_cuts:
-        proposed = f"Proposed cut points: {_cuts(found.new_cuts)} (now {_cuts(found.cuts)})."
+    if calibration.balanced is not None and calibration.balanced != calibration.min_rating:
+        output.note(
+            f"Precision and recall are closest at --min-rating {calibration.balanced} (now {calibration.min_rating})."
+        )
+    if calibration.new_cuts:
+        proposed = f"Proposed cut points: {_join_cuts(calibration.new_cuts)} (now {_join_cuts(calibration.cuts)})."
         output.note(f"{proposed} Save them with --accept NAME.")
-    elif found.why_no_cuts:
-        output.note(f"No cut points proposed: {found.why_no_cuts}")
+    elif calibration.why_no_cuts:
+        output.note(f"No cut points proposed: {calibration.why_no_cuts}")
     return output
 
 
-def _cuts(cuts: tuple[float, ...]) -> str:
+def _join_cuts(cuts: tuple[float, ...]) -> str:
     return ", ".join(f"{cut:.4f}" for cut in cuts)
 
 
-def _rate(share: Rate) -> str | None:
+def _describe_rate(share: Rate) -> str | None:
     return None if share.value is None else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
 
 
@@ -182,7 +193,7 @@ def methods(
     name: AuditName = None,
 ) -> Output:
     """Show a paragraph about the audit for the methods section of a paper."""
-    paragraph = room.methods(project, find_audit(project, name))
+    paragraph = room.describe_methods(project, find_audit(project, name))
     return Output({"methods": paragraph}).line(paragraph)
 
 
@@ -193,20 +204,20 @@ def roles(
     policy: PolicyOptions,
 ) -> Output:
     """List the models of questions, grader and systems, with warnings about overlap."""
-    found = room.circularity(project, policy)
+    overlap = room.find_circularity(project, policy)
     return (
         Output(
             {
-                "questions": vars(found.questions),
-                "grader": vars(found.grader),
-                "runs": [vars(run) for run in found.runs],
-                "kin": found.kin,
-                "warnings": found.warnings,
+                "questions": vars(overlap.questions),
+                "grader": vars(overlap.grader),
+                "runs": [vars(run) for run in overlap.runs],
+                "kin": overlap.kin,
+                "warnings": overlap.warnings,
             }
         )
-        .line(found.says)
-        .table(("run", "made with"), [(run.name, run.says) for run in found.runs])
-        .note(*(f"warning: {warning}" for warning in found.warnings))
+        .line(overlap.says)
+        .table(("run", "made with"), [(run.name, run.says) for run in overlap.runs])
+        .note(*(f"warning: {warning}" for warning in overlap.warnings))
     )
 
 
@@ -250,18 +261,18 @@ def design(
 ) -> Output:
     """Plan the audit NAME of the grader's leaderboard. No passages are drawn yet."""
     goal = Goal(aim, first, second, half_width, budget)
-    made = room.design(
+    made = room.design_audit(
         project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
         batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
     )  # fmt: skip
-    found = room.texts(project, made)
-    output = Output({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text}).note(
+    texts = room.count_texts(project, made)
+    output = Output({"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}).note(
         f"Planned '{made.name}': {goal.says}, by {made.measure_title}. {how_many(len(made.runs), 'systems')},"
-        f" {how_many(len(made.queries), 'queries')}, {how_many(found.passages, 'passages')}, seed {made.seed}."
+        f" {how_many(len(made.queries), 'queries')}, {how_many(texts.passages, 'passages')}, seed {made.seed}."
     )
-    lacking = f"warning: no text for {how_many(found.without_text, 'passages')}. Import it: exam import passages FILE"
+    lacking = f"warning: no text for {how_many(texts.without_text, 'passages')}. Import it: exam import passages FILE"
     return output.note(
-        lacking if found.without_text else None, f"Next: exam audit draw --audit {shlex.quote(made.name)}"
+        lacking if texts.without_text else None, f"Next: exam audit draw --audit {shlex.quote(made.name)}"
     )
 
 
@@ -270,22 +281,22 @@ def list_audits(
     project: Project,
 ) -> Output:
     """List audits."""
-    found = [(one, room.batches(project, one)) for one in room.audits(project)]
+    audits = [(audit, room.list_batches(project, audit)) for audit in room.find_audits(project)]
     return Output(
-        {"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]}
+        {"audits": [audit.as_dict() | {"batches": [b.as_dict() for b in drawn]} for audit, drawn in audits]}
     ).table(
         ("audit", "measure", "goal", "systems", "batches", "judged", "state"),
         [
             (
-                one.name,
-                one.measure_title,
-                one.goal.says,
-                len(one.runs),
+                audit.name,
+                audit.measure_title,
+                audit.goal.says,
+                len(audit.runs),
                 len(drawn),
                 sum(b.judged for b in drawn),
-                "ended" if one.ended else "open",
+                "ended" if audit.ended else "open",
             )
-            for one, drawn in found
+            for audit, drawn in audits
         ],
     )
 
@@ -300,7 +311,7 @@ def draw(
     author: Author,
 ) -> Output:
     """Draw the next batch. Passages with a judgment in the source are not drawn."""
-    batch = room.draw(project, find_audit(project, name), author, size, twice)
+    batch = room.draw_batch(project, find_audit(project, name), author, size, twice)
     return Output({"batch": batch.as_dict()}).note(
         f"Batch {batch.number}: {how_many(batch.drawn, 'passages')} drawn of {batch.frame - batch.known:,}."
         f" Judged before: {batch.known:,}. To be judged twice: {batch.doubled:,}.",
@@ -315,16 +326,16 @@ def status(
     name: AuditName = None,
 ) -> Output:
     """Show the progress of an audit: batches and assessors."""
-    found = find_audit(project, name)
-    drawn, people = room.batches(project, found), room.assessors(project, found)
+    audit = find_audit(project, name)
+    drawn, people = room.list_batches(project, audit), room.list_audit_assessors(project, audit)
     output = Output(
         {
-            "audit": found.as_dict(),
+            "audit": audit.as_dict(),
             "batches": [batch.as_dict() for batch in drawn],
-            "assessors": [vars(one) for one in people],
+            "assessors": [vars(assessor) for assessor in people],
         }
     )
-    output.line(f"{found.name}: {found.goal.says}, by {found.measure_title}{' (ended)' if found.ended else ''}")
+    output.line(f"{audit.name}: {audit.goal.says}, by {audit.measure_title}{' (ended)' if audit.ended else ''}")
     output.table(
         ("batch", "drawn", "judged before", "judged", "cannot say", "skipped", "open", "twice", "state"),
         [
@@ -355,13 +366,13 @@ def export(
 ) -> str | TextOutput:
     """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
     warn_of_terms(project)
-    sheet = room.sheet(
+    sheet = room.make_sheet(
         project,
         find_audit(project, name),
         form,
         assessor,
         most,
-        lambda text: deliver({output: text.encode()}),
+        lambda text: deliver_files({output: text.encode()}),
     )
     if output == "-":
         return TextOutput().text(sheet.text)
@@ -380,8 +391,8 @@ def import_(
 
     If a line is invalid, nothing is imported. Importing the same file again changes nothing.
     """
-    done = room.take_in(project, find_audit(project, name), Source.of(file), author)
-    return Output(vars(done)).note(room.sentence(done))
+    done = room.import_sheet(project, find_audit(project, name), Source.of(file), author)
+    return Output(vars(done)).note(room.import_sentence(done))
 
 
 @operation("audit release", act="judge audits")

@@ -9,15 +9,15 @@ from typing import Annotated, Literal
 
 from .. import bank as banks, review, study
 from ..bank import (
-    authors,
+    bank_difference,
     check_version,
-    conflicts,
-    difference,
+    draft_authors,
     editing,
     in_their_words,
     kinds_of_change,
     latest_version,
-    merged,
+    list_conflicts,
+    merge_questions,
     new_question,
     save_drafts,
     take_back,
@@ -42,16 +42,16 @@ def list_(
 ) -> Output:
     """List questions or saved versions."""
     if versions:
-        saved = banks.versions(project)
-        return Output({"versions": [asdict(one) for one in saved]}).table(
+        saved = banks.list_versions(project)
+        return Output({"versions": [asdict(saved_version) for saved_version in saved]}).table(
             ("version", "questions changed", "saved at", "author", "note"),
             [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved],
         )
-    found = banks.readable(project, banks.questions(project, version, query))
+    questions = banks.readable_questions(project, banks.list_questions(project, version, query))
     shown = check_version(project, version)
-    return Output({"version": shown, "questions": [asdict(question) for question in found]}).table(
+    return Output({"version": shown, "questions": [asdict(question) for question in questions]}).table(
         ("question", "kind", "weight", "active", "text"),
-        [(q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in found],
+        [(q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in questions],
     )
 
 
@@ -74,7 +74,9 @@ def edit(
     author: Author,
 ) -> Output:
     """Edit or add one question, and save the bank as a new version."""
-    before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
+    before = (
+        new_question(query) if query is not None else _find_question(banks.list_questions(project), str(question_id))
+    )
     given = {
         "text": text,
         "weight": weight,
@@ -87,8 +89,8 @@ def edit(
     # Empty text clears the subtopic and the answer key. An empty wording is refused.
     fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
     after = replace(before, **fields)  # type: ignore[arg-type]
-    version = banks.save(project, [after], note, author)
-    return _saved(version, latest_version(project), question=after.question_id)
+    version = banks.save_version(project, [after], note, author)
+    return _saved_output(version, latest_version(project), question=after.question_id)
 
 
 @operation("bank repair", act="grade")
@@ -108,7 +110,7 @@ def repair(
     other half test it. Each further test of a question has a stricter level.
     """
     known = banks.proposed_wordings(project, question_id, author) if proposed else []
-    found = review.repair(project, question_id, [*wordings, *known], policy, source, author)
+    found = review.repair_question(project, question_id, [*wordings, *known], policy, source, author)
     return Output(found.as_dict()).note(found.says, "Save it: exam bank save" if found.test.accepted else None)
 
 
@@ -124,7 +126,7 @@ def seal(
 
     exam bank sealed then shows which systems answer the public questions better. Graders still read sealed questions.
     """
-    drawn = banks.seal(project, author, per_query, seed)
+    drawn = banks.seal_questions(project, author, per_query, seed)
     return Output({"sealed": drawn}).note(
         f"Sealed {sum(map(len, drawn.values())):,} questions of {how_many(len(drawn), 'queries')}."
     )
@@ -147,17 +149,17 @@ def sealed(
     policy: PolicyOptions,
 ) -> Output:
     """Show which systems answer public questions better than sealed ones, compared with the median system."""
-    found = study.sealed_coverage(project, policy)
+    coverage = study.sealed_coverage(project, policy)
     return (
-        Output(found.as_dict())
+        Output(coverage.as_dict())
         .table(
             ("run", "public", "sealed", "surplus", "p", "significant"),
             [
-                (one.run, one.public, one.sealed, one.surplus, one.p, "yes" if one.flagged else "no")
-                for one in found.systems
+                (system.run, system.public, system.sealed, system.surplus, system.p, "yes" if system.flagged else "no")
+                for system in coverage.systems
             ],
         )
-        .note(found.says, f"Queries with sealed questions: {found.queries:,}.")
+        .note(coverage.says, f"Queries with sealed questions: {coverage.queries:,}.")
     )
 
 
@@ -174,9 +176,9 @@ def split(
 
     The new questions share the weight equally. The old question is retired.
     """
-    changed = editing.split(_find(banks.questions(project), question_id), texts)
-    version = banks.save(project, changed, note, author)
-    output = _saved(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
+    changed = editing.split_question(_find_question(banks.list_questions(project), question_id), texts)
+    version = banks.save_version(project, changed, note, author)
+    output = _saved_output(version, latest_version(project), questions=[q.question_id for q in changed[1:]])
     return output.note(f"Weight of each of the {len(changed) - 1} new questions: {changed[1].weight:g}.")
 
 
@@ -190,20 +192,20 @@ def merge(
     author: Author,
 ) -> Output:
     """Replace several questions of a query by one, and save the bank as a new version."""
-    known = banks.questions(project)
-    changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
-    version = banks.save(project, changed, note, author)
-    return _saved(version, latest_version(project), question=changed[0].question_id)
+    known = banks.list_questions(project)
+    changed = merge_questions([_find_question(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
+    version = banks.save_version(project, changed, note, author)
+    return _saved_output(version, latest_version(project), question=changed[0].question_id)
 
 
-def _find(questions: list[Question], question_id: str) -> Question:
+def _find_question(questions: list[Question], question_id: str) -> Question:
     for question in questions:
         if question.question_id == question_id:
             return question
     raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
 
 
-def _saved(version: int | None, newest: int, **more: object) -> Output:
+def _saved_output(version: int | None, newest: int, **more: object) -> Output:
     return Output({"version": newest, "saved": version is not None, **more}).note(
         f"Saved bank version {version}." if version else f"Nothing to save: no change since version {newest}."
     )
@@ -223,7 +225,7 @@ def save(
     bank of existing grades, use exam import bank FILE. Without FILE, the changes of exam bank drafts are saved.
     """
     if file is None:
-        return _saved(save_drafts(project, author, note), latest_version(project))
+        return _saved_output(save_drafts(project, author, note), latest_version(project))
     report = Report()
     # Imported here, because no other command of the bank reads a file.
     from ..formats import Source, read_bank
@@ -231,7 +233,7 @@ def save(
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Correct the lines and save again.")
     questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
-    return _saved(banks.save(project, questions, note, author), latest_version(project))
+    return _saved_output(banks.save_version(project, questions, note, author), latest_version(project))
 
 
 @operation("bank diff", act="read the bank", reads=True)
@@ -242,19 +244,21 @@ def diff(
     after: Annotated[int | None, Option("--to", help="Later version (default: the newest).")] = None,
 ) -> Output:
     """Compare two bank versions question by question."""
-    found = difference(*(banks.readable(project, banks.questions(project, one)) for one in (before, after)))
-    changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
-    added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
+    differences = bank_difference(
+        *(banks.readable_questions(project, banks.list_questions(project, version)) for version in (before, after))
+    )
+    changed = [{"before": asdict(old), "after": asdict(new)} for old, new in differences.changed]
+    added, removed = ([asdict(question) for question in part] for part in (differences.added, differences.removed))
     output = Output({"added": added, "changed": changed, "removed": removed})
-    for sign, part in (("+", found.added), ("-", found.removed)):
+    for sign, part in (("+", differences.added), ("-", differences.removed)):
         for question in part:
             output.line(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
-    for old, new in found.changed:
-        output.line(f"~ {new.question_id}: {_marked(old, new)}")
+    for old, new in differences.changed:
+        output.line(f"~ {new.question_id}: {_mark_changes(old, new)}")
     return output
 
 
-def _marked(old: Question, new: Question) -> str:
+def _mark_changes(old: Question, new: Question) -> str:
     """Return the wording with removed text in [-…-] and added text in {+…+}, then the other differences."""
     marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
     text = "".join(marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or ""))
@@ -278,9 +282,9 @@ def restore(
 ) -> Output:
     """Restore an earlier version, or some of its questions, as a new version."""
     for question_id in questions:
-        _find(banks.questions(project), question_id)
-    saved = banks.restore(project, version, note, author, questions or None)
-    return _saved(saved, latest_version(project))
+        _find_question(banks.list_questions(project), question_id)
+    saved = banks.restore_questions(project, version, note, author, questions or None)
+    return _saved_output(saved, latest_version(project))
 
 
 @operation("bank drafts", act="read the bank", reads=True)
@@ -290,22 +294,22 @@ def list_drafts(
     who: Annotated[str | None, Option(help="Only changes by this person.", metavar="NAME")] = None,
 ) -> Output:
     """List unsaved changes. Save them with exam bank save --author NAME."""
-    saved = {question.question_id: question for question in banks.questions(project)}
-    found = [
+    saved = {question.question_id: question for question in banks.list_questions(project)}
+    changes = [
         (author, shown, kinds_of_change(saved.get(question_id), draft.question), question_id in crossed)
-        for author in authors(project)
+        for author in draft_authors(project)
         if who in (None, author)
-        for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
-        for question_id, draft in banks.drafts(project, author).items()
-        for shown in banks.readable(project, [draft.question])
+        for crossed in [{conflict.mine.question_id for conflict in list_conflicts(project, author)}]
+        for question_id, draft in banks.list_drafts(project, author).items()
+        for shown in banks.readable_questions(project, [draft.question])
     ]
     records = [
         {"author": by, "question": asdict(question), "done": done, "conflict": crossed}
-        for by, question, done, crossed in found
+        for by, question, done, crossed in changes
     ]
     return Output({"drafts": records}).table(
         ("author", "question", "change", "conflict", "text"),
-        [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in found],
+        [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in changes],
     )
 
 
@@ -319,10 +323,10 @@ def discard(
     author: Author,
 ) -> str:
     """Discard unsaved changes of a person. Undo on the Question bank screen restores them."""
-    mine = banks.drafts(project, author)
-    _check(question_ids, mine, f"{author} has no unsaved changes to")
+    drafts = banks.list_drafts(project, author)
+    _check_drafted(question_ids, drafts, f"{author} has no unsaved changes to")
     take_back(project, author, question_ids or None)
-    return f"Discarded {how_many(len(question_ids) or len(mine), 'changes')} of {author}."
+    return f"Discarded {how_many(len(question_ids) or len(drafts), 'changes')} of {author}."
 
 
 @operation("bank resolve", act="edit questions")
@@ -337,13 +341,13 @@ def settle(
     author: Author,
 ) -> str:
     """Resolve conflicts with wordings that another person saved."""
-    crossed = [one.mine.question_id for one in conflicts(project, author)]
-    _check(question_ids, crossed, f"{author} has no conflict in")
+    crossed = [one.mine.question_id for one in list_conflicts(project, author)]
+    _check_drafted(question_ids, crossed, f"{author} has no conflict in")
     for question_id in question_ids:
-        banks.settle(project, author, question_id, keep)
+        banks.settle_conflict(project, author, question_id, keep)
     return f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining changes: exam bank save"
 
 
-def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
+def _check_drafted(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
     if unknown := [question_id for question_id in question_ids if question_id not in known]:
         raise InputError("unknown-draft", f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Literal, get_args
 
-from ..audit import circularity
-from ..bank import counts, find_grader
+from ..audit import find_circularity
+from ..bank import find_grader, project_counts
 from ..errors import InputError, check_known
 from ..grading import count_vectors, drop_vectors
 from ..records import (
@@ -14,6 +14,7 @@ from ..records import (
     find_source,
     gold_name,
     gold_texts,
+    judgment_sources,
     mark_gold,
     pool_depth,
     pooled_queries,
@@ -21,11 +22,10 @@ from ..records import (
     run_names,
     run_sizes,
     set_pool_depth,
-    sources,
     state_families,
     stated_families,
 )
-from ..review import NONE, Filters, State, search
+from ..review import NONE, Filters, State, search_passages
 from ..text import how_many, one_line
 from .policy import PolicyOptions
 from .registry import (
@@ -55,7 +55,7 @@ def pool(
     if depth is not None:
         with project.transaction() as cursor:
             set_pool_depth(cursor, depth, current_author())
-    found = {"depth": project.read(pool_depth), "passages": counts(project)["pooled passages"]}
+    found = {"depth": project.read(pool_depth), "passages": project_counts(project)["pooled passages"]}
     return Output(found).table(("what", "count"), list(found.items()))
 
 
@@ -70,17 +70,17 @@ def vectors(
     Without this cache, reworded questions are graded more slowly. The ratings are the same.
     """
     dropped = drop_vectors(project) if drop else 0
-    found = count_vectors(project)
-    output = Output({"dropped": dropped, "vectors": [asdict(one) for one in found]})
+    cached = count_vectors(project)
+    output = Output({"dropped": dropped, "vectors": [asdict(row) for row in cached]})
     if drop:
         return output.note(
             f"Deleted the vectors of {how_many(dropped, 'texts')}. The file reuses their space as it grows."
         )
-    if not found:
+    if not cached:
         return output.note("No cached vectors. The embedding grader has not graded in this project yet.")
     return output.table(
         ("kind", "texts", "size", "encoder"),
-        [(one.role, one.texts, f"{one.size / 1e6:.1f} MB", one.encoder) for one in found],
+        [(row.role, row.texts, f"{row.size / 1e6:.1f} MB", row.encoder) for row in cached],
     )
 
 
@@ -125,7 +125,7 @@ def families(
         state_families(project, "questions", "", families, author)
     if grader is not None:
         state_families(project, "grader", find_grader(project, grader).spec.fingerprint, families, author)
-    return TextOutput().note(*(f"warning: {warning}" for warning in circularity(project).warnings))
+    return TextOutput().note(*(f"warning: {warning}" for warning in find_circularity(project).warnings))
 
 
 @operation("responses", act="read the bank", reads=True)
@@ -133,10 +133,10 @@ def responses(
     project: Project,
 ) -> Output:
     """List the systems with imported responses, and the length and citations of the responses."""
-    found = response_runs(project)
-    return Output({"runs": [vars(run) for run in found]}).table(
+    systems = response_runs(project)
+    return Output({"runs": [vars(run) for run in systems]}).table(
         ("run", "responses", "words per response", "passages", "sentences", "sentences with citations"),
-        [(r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited) for r in found],
+        [(r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited) for r in systems],
     )
 
 
@@ -217,20 +217,22 @@ def passages(
     if judgment is not None or flagged or source is not None:
         source = find_source(project, source or "judgments")
     else:
-        source = next(iter(sources(project)), None)
+        source = next(iter(judgment_sources(project)), None)
     if unjudged_by is not None:
         unjudged_by = find_source(project, unjudged_by)
     filters = Filters(
         query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
         assigned_to, speaking,
     )  # fmt: skip
-    found = search(project, policy, filters, limit, page)
-    output = Output({"total": found.total, "page": found.page, "passages": [asdict(row) for row in found.rows]}).table(
+    result = search_passages(project, policy, filters, limit, page)
+    output = Output(
+        {"total": result.total, "page": result.page, "passages": [asdict(row) for row in result.rows]}
+    ).table(
         ("query", "passage", "label", "judgment", "failed", "ungraded", "text"),
         [
             (row.query_id, row.passage_id, row.label, row.judgment, row.failed, row.ungraded, row.excerpt)
-            for row in found.rows
+            for row in result.rows
         ],
     )
     judged = "" if source is None else f" Source of the judgments: {source}."
-    return output.note(f"Page {found.page}: {len(found.rows):,} of {found.total:,} passages.{judged}")
+    return output.note(f"Page {result.page}: {len(result.rows):,} of {result.total:,} passages.{judged}")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..atomic_files import written
+from ..atomic_files import replace_file
 from ..errors import GradingError, InputError
 from ..text import how_many, with_escapes
 
@@ -95,28 +95,28 @@ class Guest:
 _guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
 
 
-def guest() -> Guest | None:
+def current_guest() -> Guest | None:
     """Return the request that this thread runs in a server; None at a shell."""
     return _guest.get()
 
 
 @contextmanager
-def hosting(one: Guest) -> Iterator[None]:
+def host_guest(request: Guest) -> Iterator[None]:
     """Run a request in this thread until the block ends."""
-    token = _guest.set(one)
+    token = _guest.set(request)
     try:
         yield
     finally:
         _guest.reset(token)
 
 
-def pause(seconds: float) -> None:
+def pause_seconds(seconds: float) -> None:
     """Wait. A request in a server can be stopped meanwhile.
 
     Raises:
         KeyboardInterrupt: as `Guest.check_stopped`.
     """
-    if (host := guest()) is None:
+    if (host := current_guest()) is None:
         time.sleep(seconds)
     else:
         host.stopping.wait(seconds)
@@ -125,16 +125,16 @@ def pause(seconds: float) -> None:
 
 def close_unfinished(project: Project) -> None:
     """Mark jobs whose process died. A server has done so when it opened the project; its jobs are alive."""
-    if guest() is None:
+    if current_guest() is None:
         # Imported here, because operations that only read do not need it.
         from ..records import close_interrupted
 
         close_interrupted(project)
 
 
-def beside(written: str, ending: str) -> str:
+def path_beside(written: str, ending: str) -> str:
     """Return the path of a further file next to a written one, with the same name and another ending."""
-    if (host := guest()) is None:
+    if (host := current_guest()) is None:
         return str(Path(written).with_suffix(ending))
     (named,) = (Path(name) for name, path in host.outputs.items() if str(path) == written)
     return str(host.place(str(named.with_suffix(ending)), True))
@@ -144,7 +144,7 @@ GZIP = b"\x1f\x8b"
 """The first bytes of a gzip file."""
 
 
-def deliver(files: Mapping[str, bytes]) -> None:
+def deliver_files(files: Mapping[str, bytes]) -> None:
     """Write files, all or none, and wait until they are in their places, also at a shell that asked a server.
 
     Args:
@@ -160,12 +160,12 @@ def deliver(files: Mapping[str, bytes]) -> None:
                 compressed = name.endswith(".gz") and not content.startswith(GZIP)
                 # Without the time, so that the same content gives the same bytes.
                 made = gzip.compress(content, mtime=0) if compressed else content
-                places.enter_context(written(Path(name))).write_bytes(made)
-    if (host := guest()) is not None:
+                places.enter_context(replace_file(Path(name))).write_bytes(made)
+    if (host := current_guest()) is not None:
         host.hand_over()
 
 
-def text_of(file: Path) -> str:
+def read_text_file(file: Path) -> str:
     """Return the text of a small file that a command names, or of standard input.
 
     Raises:
@@ -175,7 +175,7 @@ def text_of(file: Path) -> str:
     from ..formats import read_small_text
 
     try:
-        if guest() is None and file == Path("-"):
+        if current_guest() is None and file == Path("-"):
             return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8").read()
         return read_small_text(file)
     except UnicodeDecodeError as error:
@@ -184,19 +184,19 @@ def text_of(file: Path) -> str:
 
 def sent_file(name: str) -> Path | None:
     """Return the file that an ambiguous value names; None if it does not exist, or was not sent to the server."""
-    if (host := guest()) is not None and Path(name) not in host.files.values():
+    if (host := current_guest()) is not None and Path(name) not in host.files.values():
         return None
     path = Path(name)
     return path if path.is_file() else None
 
 
-def at_a_shell() -> None:
+def refuse_in_server() -> None:
     """Refuse to run this operation in a server.
 
     Raises:
         InputError: this thread runs a request of a server.
     """
-    if guest() is not None:
+    if current_guest() is not None:
         raise InputError(
             "needs-a-shell",
             "This command needs local files.",
@@ -204,9 +204,9 @@ def at_a_shell() -> None:
         )
 
 
-def write(text: str, stream: Stream = "output") -> None:
+def print_text(text: str, stream: Stream = "output") -> None:
     """Print a text, which has its own line ends."""
-    if (host := guest()) is not None:
+    if (host := current_guest()) is not None:
         host.check_stopped()
         shown = with_escapes(text) if host.terminal else text
         host.say(stream, shown.encode(errors="backslashreplace"))
@@ -218,15 +218,15 @@ def write(text: str, stream: Stream = "output") -> None:
 
 def write_bytes(content: bytes) -> None:
     """Print the content of a file."""
-    if (host := guest()) is not None:
+    if (host := current_guest()) is not None:
         host.say("output", content)
     else:
         sys.stdout.buffer.write(content)
 
 
-def tell(message: str) -> None:
+def print_message(message: str) -> None:
     """Print a line on stderr, so that stdout has only the results."""
-    write(f"{message}\n", "error")
+    print_text(f"{message}\n", "error")
 
 
 def warn_of_terms(project: Project) -> None:
@@ -235,17 +235,17 @@ def warn_of_terms(project: Project) -> None:
     from ..records import terms_of
 
     for terms in terms_of(project):
-        tell(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
+        print_message(f"warning: the export has texts of a data set. Check its terms before you share them. {terms}")
 
 
 def print_json(value: Any) -> None:
     """Print one JSON object."""
-    write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    print_text(json.dumps(value, ensure_ascii=False, default=str) + "\n")
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     """Yield the lines of a table: numbers to the right, text to the left, `-` for missing values."""
-    cells = [[_cell(value) for value in row] for row in rows]
+    cells = [[_cell_text(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
     for line in (list(header), *cells):
@@ -256,7 +256,7 @@ def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterato
         yield "  ".join(texts).rstrip() + "\n"
 
 
-def _cell(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:z.4f}" if isinstance(value, float) else with_escapes(str(value))
@@ -264,7 +264,7 @@ def _cell(value: Any) -> str:
 
 def is_terminal() -> bool:
     """Return whether a person sees stderr."""
-    return host.terminal if (host := guest()) is not None else sys.stderr.isatty()
+    return host.terminal if (host := current_guest()) is not None else sys.stderr.isatty()
 
 
 FIRST_WAIT = 10.0
@@ -297,14 +297,14 @@ class ProgressLines:
             rate: things per second; None means computed from the clock.
             over: whether the work has ended, so that no time is left.
         """
-        if (host := guest()) is not None:
+        if (host := current_guest()) is not None:
             host.check_stopped()
         now = self.clock()
         if self.terminal:
-            write(f"\r{self._line(done, total, rate, now, over):<78}" + "\n" * over, "error")
+            print_text(f"\r{self._line(done, total, rate, now, over):<78}" + "\n" * over, "error")
         elif not over and now - self.said >= self.wait:
             self.said, self.wait = now, self.wait * GROWTH
-            tell(f"exam: {self._line(done, total, rate, now, over)}")
+            print_message(f"exam: {self._line(done, total, rate, now, over)}")
 
     def show(self, progress: Progress) -> None:
         """Print the progress of a job, if it is time to."""
@@ -321,10 +321,10 @@ class ProgressLines:
         if not rate:
             return line
         speed = f"{rate:,.0f} per second" if rate >= 1 else f"{60 * rate:,.1f} per minute"
-        return f"{line}, {speed}" + ("" if over else f", {_duration((total - done) / rate)} left")
+        return f"{line}, {speed}" + ("" if over else f", {_describe_duration((total - done) / rate)} left")
 
 
-def _duration(seconds: float) -> str:
+def _describe_duration(seconds: float) -> str:
     """Return a length of time in its two largest units."""
     whole = round(seconds)
     if whole < 60:
@@ -334,7 +334,7 @@ def _duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def watch(things: str) -> Callable[[str, Progress], None]:
+def progress_watcher(things: str) -> Callable[[str, Progress], None]:
     """Return a function that prints the progress of a named job."""
     lines = ProgressLines(things)
     return lambda name, progress: lines.show(progress)
@@ -368,8 +368,8 @@ def check_ended(final: Progress, things: str) -> None:
         raise GradingError("job-failed", final.message, f"Saved: {how_many(final.graded, things)}.")
 
 
-def tell_of_calls() -> Callable[[str], None]:
+def call_note_printer() -> Callable[[str], None]:
     """Return a function that prints a job's notes on its calls; at a shell the log, which repeats them, is silenced."""
-    if guest() is None:
+    if current_guest() is None:
         logging.getLogger("exam.grading").addHandler(logging.NullHandler())
-    return lambda line: tell(f"exam: {line}")
+    return lambda line: print_message(f"exam: {line}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 from .. import bank, review
-from ..bank import STATES, Scheme, State, edit_proposal, marks, save_drafts, set_categories, set_item
+from ..bank import STATES, Scheme, State, edit_proposal, find_repeats, save_drafts, set_categories, set_item
 from ..errors import GradingError, InputError
 from ..exams import (
     EXAM,
@@ -19,29 +19,29 @@ from ..exams import (
     Thresholds,
     Wanted,
     accept_passing,
-    categories,
+    apply_thresholds,
+    categorize_items,
     exam_items,
     generate_items,
     generation_price,
     item_values,
-    judged,
     last_acceptance,
     making_of,
     proposed_items,
-    retire as retire_items,
+    retire_exam_items as retire_items,
     set_keywords,
-    statistics,
+    summarize_items,
     usual_thresholds,
     value_row,
 )
 from ..exchange import Options, import_files
 from ..formats import Source
 from ..graders import Control
-from ..grading import KINDS, MOST, Drafter, Kind, Report, draft_answer_key, make_drafter, suggest
+from ..grading import KINDS, MOST, Drafter, Kind, Report, draft_answer_key, draft_proposals, make_drafter
 from ..jobs import Caps, job_control
-from ..tables import disarmed
+from ..tables import disarm_cell
 from ..text import how_many, one_line
-from .console import close_unfinished, price_words, tell_of_calls, text_of, watch
+from .console import call_note_printer, close_unfinished, price_words, progress_watcher, read_text_file
 from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
 from .policy import PolicyOptions
 from .registry import (
@@ -59,7 +59,7 @@ from .registry import (
 )
 
 
-def _model(
+def _model_options(
     *,
     model: Annotated[str, Option(help="Name or folder of the model.")],
     back_end: BackEnd = None,
@@ -72,7 +72,7 @@ def _model(
     return {name: value for name, value in given.items() if value}
 
 
-ModelOptions = Annotated[dict[str, str], Gathered(_model)]
+ModelOptions = Annotated[dict[str, str], Gathered(_model_options)]
 """The settings of the drafting model."""
 PromptOption = Annotated[str | None, Option("--prompt", help="Name of the prompt: see exam prompts list.")]
 
@@ -95,33 +95,35 @@ def generate(
     """Draft questions with a model. They are proposals until you accept them."""
     with may_use_key(settings):
         drafter = make_drafter(settings)
-        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
-        report = suggest(
+        control = begin_drafting(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = draft_proposals(
             project, drafter, None if every else queries, current_author(), cast(Kind, kind), prompt, number, control,
-            watch("requests answered"),
+            progress_watcher("requests answered"),
         )  # fmt: skip
         return _describe_proposals(project, report)
 
 
-def begin(project: Project, drafter: Drafter, caps: Caps) -> Control:
+def begin_drafting(project: Project, drafter: Drafter, caps: Caps) -> Control:
     """Return the control of a new drafting job, and mark jobs whose process died."""
     close_unfinished(project)
-    return job_control(project, drafter.model, drafter.back_end, caps, tell_of_calls())
+    return job_control(project, drafter.model, drafter.back_end, caps, call_note_printer())
 
 
 def _describe_proposals(project: Project, report: Report) -> Output:
     """Return the new proposals, and the requests that gave none. The operation fails if no request gave a proposal."""
-    found = bank.proposals(project, keys=report.keys)
-    output = Output({"proposals": [asdict(one) for one in found], **asdict(report)})
-    output.table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
+    proposals = bank.list_proposals(project, keys=report.keys)
+    output = Output({"proposals": [asdict(proposal) for proposal in proposals], **asdict(report)})
+    output.table(
+        ("proposal", "query", "text"), [(str(proposal.key), proposal.query_id, proposal.text) for proposal in proposals]
+    )
     output.note(*(f"exam: no proposals from {failure}" for failure in report.failed))
-    came = f"{how_many(len(found), 'proposals')} from {how_many(report.asked, 'requests')}."
-    output.note(f"{came} {_rest(report)}See exam proposals list.")
+    came = f"{how_many(len(proposals), 'proposals')} from {how_many(report.asked, 'requests')}."
+    output.note(f"{came} {_describe_rest(report)}See exam proposals list.")
     nothing = GradingError("nothing-usable", "The model drafted no usable questions.", "Try another model or prompt.")
-    return output.failing(None if found else nothing)
+    return output.failing(None if proposals else nothing)
 
 
-def _rest(report: Report) -> str:
+def _describe_rest(report: Report) -> str:
     said = f"Dropped beyond the limit of -n: {how_many(report.left_out, 'proposals')}. " if report.left_out else ""
     return said + (f"Not made (limit reached): {how_many(report.stopped, 'requests')}. " if report.stopped else "")
 
@@ -136,19 +138,30 @@ def list_(
 ) -> Output:
     """List proposals with their origin and the questions that they repeat."""
     hidden = bank.queries_awaiting_own(project, current_author())
-    given = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
-    found = [one for one in given if one.query_id not in hidden]
+    given = bank.list_proposals(project, query, STATES if state == "all" else (cast(State, state),))
+    proposals = [proposal for proposal in given if proposal.query_id not in hidden]
     repeats = {
         key: mark
-        for query_id in dict.fromkeys(one.query_id for one in found)
-        for key, mark in marks(project, current_author(), query_id, near).items()
+        for query_id in dict.fromkeys(proposal.query_id for proposal in proposals)
+        for key, mark in find_repeats(project, current_author(), query_id, near).items()
     }
-    value = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
+    value = [
+        asdict(proposal) | {"repeats": asdict(repeats[proposal.key]) if proposal.key in repeats else None}
+        for proposal in proposals
+    ]
     return Output({"proposals": value}).table(
         ("proposal", "query", "kind", "state", "text", "repeats", "origin"),
         [
-            (str(one.key), one.query_id, one.kind, one.state, one.text, repeats.get(one.key), one.came_from)
-            for one in found
+            (
+                str(proposal.key),
+                proposal.query_id,
+                proposal.kind,
+                proposal.state,
+                proposal.text,
+                repeats.get(proposal.key),
+                proposal.came_from,
+            )
+            for proposal in proposals
         ],
     )
 
@@ -176,7 +189,7 @@ def accept(
 ) -> Output:
     """Accept proposals into your unsaved changes. Save them with --note or exam bank save."""
     author = current_author()
-    made = bank.accept(project, keys, author)
+    made = bank.accept_proposals(project, keys, author)
     version = save_drafts(project, author, note) if note is not None else None
     next_step = "To save: exam bank save --note NOTE" if version is None else f"Saved bank version {version}."
     return Output({"questions": [asdict(question) for question in made], "version": version}).note(
@@ -191,7 +204,7 @@ def reject(
     keys: Annotated[tuple[int, ...], Argument(metavar="PROPOSAL...")],
 ) -> str:
     """Reject proposals. They are kept, and later repeats are marked."""
-    bank.reject(project, keys, current_author())
+    bank.reject_proposals(project, keys, current_author())
     return f"Rejected {how_many(len(set(keys)), 'proposals')}."
 
 
@@ -231,7 +244,7 @@ def answer_key(
     """Draft the answer key of QUESTION from PASSAGE with a model, as a proposal."""
     with may_use_key(settings):
         drafter = make_drafter(settings)
-        control = begin(project, drafter, Caps(patience=patience))
+        control = begin_drafting(project, drafter, Caps(patience=patience))
         report = draft_answer_key(project, drafter, question, passage, current_author(), prompt, control)
     return _describe_proposals(project, report)
 
@@ -255,7 +268,7 @@ def rewordings(
     author = current_author()
     with may_use_key(settings):
         drafter = make_drafter(settings)
-        control = begin(project, drafter, Caps(patience=patience))
+        control = begin_drafting(project, drafter, Caps(patience=patience))
         report = review.suggest_rewordings(project, drafter, question, policy, source, author, number, prompt, control)
     return _describe_proposals(project, report)
 
@@ -267,7 +280,7 @@ ExamId = Annotated[str | None, Option("--exam", help="Only items of this query. 
 _BOUNDS = ("extra_gram", "extra_embedding", "intra_jaccard", "intra_embedding", "intra_rouge", "near")
 
 
-def _filters(
+def _filter_options(
     *,
     share: Annotated[
         float | None,
@@ -313,14 +326,14 @@ def _filters(
     }  # fmt: skip
     given: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
 
-    def thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
+    def choose_thresholds(values: Sequence[Any], recorded: Thresholds | None = None) -> Thresholds:
         usual = usual_thresholds(values, SHARE if share is None else share)
         return replace(recorded if recorded is not None and share is None else usual, **given)
 
-    return thresholds
+    return choose_thresholds
 
 
-FilterOptions = Annotated[Callable[..., Thresholds], Gathered(_filters)]
+FilterOptions = Annotated[Callable[..., Thresholds], Gathered(_filter_options)]
 """Thresholds of the filters: a function from the values of the items to thresholds."""
 
 
@@ -338,18 +351,25 @@ def check(
     --of bank, the default thresholds are those recorded by exam items accept --passing, if any.
     """
     checked, at = checked_items(project, query_id, of, thresholds)
-    output = Output({"thresholds": asdict(at), "items": [asdict(one) for one in checked]}).line(
+    output = Output({"thresholds": asdict(at), "items": [asdict(result) for result in checked]}).line(
         "\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question"))
     )
-    for one in checked:
-        rules = ", ".join(dict.fromkeys(hit.rule for hit in one.hits))
-        cells = [named(one.item), state(one.item), one.item.topic, *value_row(one.values), rules, one.item.text]
-        output.line("\t".join(_cell(cell) for cell in cells))
-    said = ", ".join(
+    for result in checked:
+        rules = ", ".join(dict.fromkeys(hit.rule for hit in result.hits))
+        cells = [
+            item_name(result.item),
+            item_state(result.item),
+            result.item.topic,
+            *value_row(result.values),
+            rules,
+            result.item.text,
+        ]
+        output.line("\t".join(_cell_text(cell) for cell in cells))
+    limits = ", ".join(
         f"{name.replace('_', ' ')} {bound:g}" for name in _BOUNDS if (bound := getattr(at, name)) is not None
     )
-    fall = sum(bool(one.hits) for one in checked)
-    return output.note(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {said or 'none'}.")
+    fall = sum(bool(result.hits) for result in checked)
+    return output.note(f"Items that break a rule: {fall:,} of {len(checked):,}. Thresholds: {limits or 'none'}.")
 
 
 @operation("items statistics", act="read the bank", reads=lambda given: not given["filters"])
@@ -361,22 +381,22 @@ def exam_statistics(
     thresholds: FilterOptions,
 ) -> Output:
     """Show statistics of an exam: origin of items, scores reached by guessing, question types and topics."""
-    found = exam_items(project, query_id)
+    items = exam_items(project, query_id)
     checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
-    said = statistics(found, making_of(project, query_id), checked)
-    made = said.making
+    figures = summarize_items(items, making_of(project, query_id), checked)
+    made = figures.making
     rows: list[tuple[str, Any]] = [] if made is None else [*made.table]
-    rows += [("items", said.items), ("without a key", said.without_key), ("retired", said.retired)]
-    rows += [(f"  {rule}", count) for rule, count in (said.filtered or {}).items()]
-    rows += [] if said.kept is None else [("break no rule", said.kept)]
+    rows += [("items", figures.items), ("without a key", figures.without_key), ("retired", figures.retired)]
+    rows += [(f"  {rule}", count) for rule, count in (figures.filtered or {}).items()]
+    rows += [] if figures.kept is None else [("break no rule", figures.kept)]
     rows += [
-        (f"score of always {said.fixed_letter or 'the same letter'}", said.fixed_answer),
-        ("score of the longest choice", said.longest_answer),
-        ("mean characters per question", said.question_length),
+        (f"score of always {figures.fixed_letter or 'the same letter'}", figures.fixed_answer),
+        ("score of the longest choice", figures.longest_answer),
+        ("mean characters per question", figures.question_length),
     ]
-    rows += [(f"  {word}", count) for word, count in said.question_types.items()]
-    rows += [(f"topic: {topic or 'none'}", count) for topic, count in said.topics.items()]
-    return Output(asdict(said)).table(("statistic", "value"), [(name, _number(value)) for name, value in rows])
+    rows += [(f"  {word}", count) for word, count in figures.question_types.items()]
+    rows += [(f"topic: {topic or 'none'}", count) for topic, count in figures.topics.items()]
+    return Output(asdict(figures)).table(("statistic", "value"), [(name, _number_text(value)) for name, value in rows])
 
 
 @operation(
@@ -395,10 +415,10 @@ def item_categories(
 ) -> Output:
     """Count active items by Bloom level and question type. An item may have several."""
     if keywords is not None or usual_keywords:
-        text = None if keywords is None else text_of(keywords)
+        text = None if keywords is None else read_text_file(keywords)
         set_keywords(project, text, current_author(), str(keywords))
     found = [item for item in exam_items(project, query_id) if item.active]
-    by = categories(project, found, whole_word)
+    by = categorize_items(project, found, whole_word)
     rows = []
     for scheme, of_items in by.items():
         every = [name for names in of_items.values() for name in names]
@@ -414,24 +434,24 @@ def checked_items(
     values = item_values(project, query_id, of)
     accepted = last_acceptance(project, query_id) if of == "bank" else None
     at = thresholds(values, accepted and accepted.thresholds)
-    return judged(values, at), at
+    return apply_thresholds(values, at), at
 
 
-def named(item: Item) -> str:
+def item_name(item: Item) -> str:
     return item.question_id if item.proposal_key is None else str(item.proposal_key)
 
 
-def state(item: Item) -> str:
+def item_state(item: Item) -> str:
     return "proposed" if item.proposal_key is not None else "active" if item.active else "retired"
 
 
-def _cell(value: float | str | None) -> str:
+def _cell_text(value: float | str | None) -> str:
     if value is None:
         return ""
-    return f"{value:g}" if isinstance(value, float) else disarmed(one_line(str(value)))
+    return f"{value:g}" if isinstance(value, float) else disarm_cell(one_line(str(value)))
 
 
-def _number(value: float | int | None) -> str:
+def _number_text(value: float | int | None) -> str:
     if value is None:
         return "-"
     return f"{value:z.3f}" if isinstance(value, float) else f"{value:,}"
@@ -476,8 +496,8 @@ def generate_exam_items(
         if dry_run:
             tag = generation_price(project, drafter, wanted)
             return Output(asdict(tag)).note(f"Planned: {how_many(tag.pairs, 'passages')}{price_words(tag)}.")
-        control = begin(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
-        report = generate_items(project, drafter, current_author(), wanted, control, watch("passages"))
+        control = begin_drafting(project, drafter, Caps(max_calls=max_calls, max_cost=max_cost, patience=patience))
+        report = generate_items(project, drafter, current_author(), wanted, control, progress_watcher("passages"))
     rest = f" Limit reached; {how_many(report.stopped, 'passages')} left." if report.stopped else ""
     output = Output(asdict(report)).note(
         *(f"exam: no item from {failure}" for failure in report.failed[:20]),
@@ -498,17 +518,24 @@ def list_items(
     proposed: Annotated[bool, Option(help="List open proposals instead of items in the question bank.")] = False,
 ) -> Output:
     """List items with key, topic and source."""
-    found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
-    by = categories(project, found)
+    items = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+    by = categorize_items(project, items)
     value = [
         asdict(item) | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
-        for item in found
+        for item in items
     ]
     return Output({"items": value}).table(
         ("item", "state", "topic", "source", "key", "question"),
         [
-            (named(item), state(item), item.topic, item.source_passage_id, _short(item.key), _short(item.text))
-            for item in found
+            (
+                item_name(item),
+                item_state(item),
+                item.topic,
+                item.source_passage_id,
+                _shorten_text(item.key),
+                _shorten_text(item.text),
+            )
+            for item in items
         ],
     )
 
@@ -535,7 +562,7 @@ def accept_items(
     if passing:
         made = accept_passing(project, *checked_items(project, query_id, "all", thresholds), author)
     else:
-        made = bank.accept(project, keys, author)
+        made = bank.accept_proposals(project, keys, author)
     version = save_drafts(project, author, note) if note is not None else None
     return _describe_drafts([q.question_id for q in made], "accepted", version)
 
@@ -612,5 +639,5 @@ def _describe_drafts(ids: Sequence[str], what: str, version: int | None) -> Outp
     )
 
 
-def _short(text: str | None) -> str | None:
+def _shorten_text(text: str | None) -> str | None:
     return None if text is None else one_line(text, SHOWN)

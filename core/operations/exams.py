@@ -30,15 +30,15 @@ from ..exams import (
     add_student,
     answer_table,
     by_topic,
-    grid,
+    examinee_responses,
+    examinee_standing,
     import_retrieval,
+    leaderboard_grid,
+    list_retrievals,
     make_retrieval,
-    responses,
-    retrievals,
-    standing,
 )
 from ..formats import Source, read_factors, read_matrix
-from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, acting, naming
+from ..graders import BACK_ENDS, DTYPES, NORMALISATIONS, Control, extend_access, use_access
 from ..measures.item_response import (
     CRITERIA,
     DROP,
@@ -50,15 +50,15 @@ from ..measures.item_response import (
     Criterion,
     EstimatorName,
     Model,
-    analyse,
+    analyse_responses,
     design_of,
     fit_marginal,
-    improve as improve_exam,
+    improve_items as improve_exam,
 )
-from ..records import CLOSED_BOOK, students as every_student
+from ..records import CLOSED_BOOK, list_examinees as every_student
 from ..study import Examinees, bank_worth
-from ..text import first_few, how_many, said_interval
-from .console import close_unfinished, tell, tell_of_calls, watch
+from ..text import first_few, format_interval, how_many
+from .console import call_note_printer, close_unfinished, print_message, progress_watcher
 from .grader_options import Patience, may_use_key
 from .policy import PolicyOptions
 from .registry import (
@@ -119,13 +119,13 @@ def add(
         "revision": revision, "dtype": dtype, "normalise": normalise,
     }  # fmt: skip
     given = {setting: value for setting, value in settings.items() if value is not None}
-    levels = dict(map(_factor, factors))
+    levels = dict(map(_parse_component, factors))
     with may_use_key(given):
         student = add_student(project, Plan(by, given, retrieval, k, icl, seed, name, levels), current_author())
     return Output(asdict(student)).note(f"Examinee: {student.name}")
 
 
-def _factor(text: str) -> tuple[str, str]:
+def _parse_component(text: str) -> tuple[str, str]:
     factor, equals, level = text.partition("=")
     if not (factor.strip() and equals and level.strip()):
         raise InputError("invalid-component", f"Invalid component '{text}'.", "Use NAME=LEVEL.")
@@ -139,22 +139,24 @@ def list_(
     query_id: OnlyQuery = None,
 ) -> Output:
     """List examinees and their progress in the exam."""
-    found = [(student, standing(project, student, query_id)) for student in every_student(project)]
+    progress = [(student, examinee_standing(project, student, query_id)) for student in every_student(project)]
     value = {
-        "students": [asdict(one) | {"standing": asdict(far) | {"missing": far.missing}} for one, far in found],
-        "retrievals": [asdict(one) for one in retrievals(project)],
+        "students": [
+            asdict(examinee) | {"standing": asdict(far) | {"missing": far.missing}} for examinee, far in progress
+        ],
+        "retrievals": [asdict(examinee) for examinee in list_retrievals(project)],
     }
     return Output(value).table(
         ("examinee", "model", "retrieval", "icl", "items", "answered", "failed", "unanswered"),
         [
             (
-                one.name,
-                one.factors.get("model"),
-                one.factors.get("retrieval"),
-                one.factors.get("icl"),
+                examinee.name,
+                examinee.factors.get("model"),
+                examinee.factors.get("retrieval"),
+                examinee.factors.get("icl"),
                 *(far.items, far.answered, far.failed, far.missing),
             )
-            for one, far in found
+            for examinee, far in progress
         ],
     )
 
@@ -182,7 +184,9 @@ def retrieve(
     if run is not None:
         items = import_retrieval(project, name, Source.of(run), current_author())
     else:
-        items = make_retrieval(project, name, retriever or "bm25", current_author(), depth, query_id, tell, rerank)
+        items = make_retrieval(
+            project, name, retriever or "bm25", current_author(), depth, query_id, print_message, rerank
+        )
     return f"Retrieval {name}: passages for {how_many(items, 'items')}."
 
 
@@ -212,20 +216,29 @@ def sit(
         names or None, query_id, bank_version, limit=limit, max_calls=max_calls, max_cost=max_cost,
         concurrency=concurrency, retry_failed=retry_failed, only_failed=only_failed, patience=patience,
     )  # fmt: skip
-    with acting(naming(base_url, key_variable)):
+    with use_access(extend_access(base_url, key_variable)):
         close_unfinished(project)
-        control = Control(report=tell_of_calls())
-        ended = exams.sit(project, request, current_author(), watch("answers"), control)
+        control = Control(report=call_note_printer())
+        ended = exams.sit_exam(project, request, current_author(), progress_watcher("answers"), control)
     output = Output(
         {
-            name: {"state": one.state, "answered": one.graded, "failed": one.failed, "message": one.message}
-            | asdict(one.usage)
-            for name, one in ended.items()
+            name: {
+                "state": progress.state,
+                "answered": progress.graded,
+                "failed": progress.failed,
+                "message": progress.message,
+            }
+            | asdict(progress.usage)
+            for name, progress in ended.items()
         }
     )
-    for name, one in ended.items():
-        output.note(f"{name}: {how_many(one.graded, 'answers')}, {one.failed:,} failed. {one.message}".rstrip())
-    if broken := [f"{name}: {one.message}" for name, one in ended.items() if one.state in ("failed", "cancelled")]:
+    for name, progress in ended.items():
+        output.note(
+            f"{name}: {how_many(progress.graded, 'answers')}, {progress.failed:,} failed. {progress.message}".rstrip()
+        )
+    if broken := [
+        f"{name}: {progress.message}" for name, progress in ended.items() if progress.state in ("failed", "cancelled")
+    ]:
         output.failing(
             GradingError("job-failed", broken[0], "Run the command again to resume. Saved answers are kept.")
         )
@@ -255,43 +268,43 @@ def exam_board(
     ] = None,
 ) -> Output:
     """Show the exam leaderboard: accuracy of each examinee, with intervals."""
-    found = responses(project, names or None, None, query_id, bank_version)
+    answers = examinee_responses(project, names or None, None, query_id, bank_version)
     if best_of:
-        return _grid(found)
+        return _grid_output(answers)
     if by:
-        return _topics(found, least)
+        return _topics_output(answers, least)
     if test:
-        return _comparisons(exams.compare(found, test), test)
-    return _board(exams.exam_board(found))
+        return _comparisons_output(exams.compare_examinees(answers, test), test)
+    return _board_output(exams.exam_board(answers))
 
 
-def _board(board: list[Row]) -> Output:
-    records = [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]
+def _board_output(board: list[Row]) -> Output:
+    records = [_score_record(row.student.name, row.score) | {"factors": row.student.factors} for row in board]
     return Output({"students": records}).table(
         ("examinee", "accuracy", "95% interval", "answered", "failed", "not asked", "failed as wrong"),
         [
             (
                 row.student.name,
-                one.accuracy,
-                said_interval(one.accuracy_interval),
-                one.answered,
-                one.failed,
-                one.missing,
-                one.strict_accuracy,
+                score.accuracy,
+                format_interval(score.accuracy_interval),
+                score.answered,
+                score.failed,
+                score.missing,
+                score.strict_accuracy,
             )
             for row in board
-            for one in [row.score]
+            for score in [row.score]
         ],
     )
 
 
-def _told(student: str, score: Score) -> dict[str, Any]:
+def _score_record(student: str, score: Score) -> dict[str, Any]:
     derived = ("accuracy", "std_error", "accuracy_interval", "strict_accuracy", "strict_std_error", "missing")
     return {"student": student} | asdict(score) | {name: getattr(score, name) for name in derived}
 
 
-def _grid(found: Responses) -> Output:
-    board = grid(exams.exam_board(found))
+def _grid_output(answers: Responses) -> Output:
+    board = leaderboard_grid(exams.exam_board(answers))
     cells = {model: {name: board.accuracy(model, name) for name in board.retrievals} for model in board.models}
     return Output({"accuracy": cells, "best": board.best}).table(
         ("model", *board.retrievals, "best"),
@@ -299,29 +312,38 @@ def _grid(found: Responses) -> Output:
     )
 
 
-def _topics(found: Responses, least: int) -> Output:
-    rows = by_topic(found, least)
+def _topics_output(answers: Responses, least: int) -> Output:
+    rows = by_topic(answers, least)
     return (
-        Output({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]})
+        Output({"rows": [{"topic": row.topic} | _score_record(row.student.name, row.score) for row in rows]})
         .table(
             ("examinee", "topic", "accuracy", "95% interval", "answers"),
             [
-                (row.student.name, row.topic, one.accuracy, said_interval(one.accuracy_interval), one.answered)
+                (row.student.name, row.topic, score.accuracy, format_interval(score.accuracy_interval), score.answered)
                 for row in rows
-                for one in [row.score]
+                for score in [row.score]
             ],
         )
         .note(None if rows else f"No topic has {how_many(least, 'answers')} of an examinee.")
     )
 
 
-def _comparisons(found: list[Comparison], test: Test) -> Output:
-    records = [asdict(one) | {"difference": one.difference} for one in found]
+def _comparisons_output(comparisons: list[Comparison], test: Test) -> Output:
+    records = [asdict(comparison) | {"difference": comparison.difference} for comparison in comparisons]
     return Output({"test": test, "comparisons": records}).table(
         ("first", "second", "items", "difference", "only first", "only second", "p", "after Holm"),
         [
-            (one.first, one.second, one.items, one.difference, one.only_first, one.only_second, one.p, one.adjusted)
-            for one in found
+            (
+                comparison.first,
+                comparison.second,
+                comparison.items,
+                comparison.difference,
+                comparison.only_first,
+                comparison.only_second,
+                comparison.p,
+                comparison.adjusted,
+            )
+            for comparison in comparisons
         ],
     )
 
@@ -341,14 +363,14 @@ class _Answers:
     def analyse(self, bootstrap: int, held_out: bool) -> Analysis:
         """Return the item response analysis of the answers."""
         table = self.table
-        found = analyse(
+        analysis = analyse_responses(
             table.students, table.items, table.correct, table.factors, self.model, self.estimator, bootstrap,
             held_out, self.seed,
         )  # fmt: skip
-        return replace(found, remarks=[*found.remarks, *table.remarks])
+        return replace(analysis, remarks=[*analysis.remarks, *table.remarks])
 
 
-def _wanted(
+def _answers_options(
     *,
     file: Annotated[Path | None, Argument(file="read", metavar="[FILE]")] = None,
     query_id: Annotated[
@@ -375,9 +397,9 @@ def _wanted(
     ] = "map",
     seed: Annotated[int, Option(help="Random seed.", least=0)] = 0,
 ) -> Callable[[Opening], _Answers]:
-    def read(opening: Opening) -> _Answers:
+    def read_answers(opening: Opening) -> _Answers:
         if file is not None:
-            table = _of_file(file, factors)
+            table = _read_answer_table(file, factors)
         elif factors is not None:
             raise InputError(
                 "option-missing", "--factors needs a FILE of answers.", "In a project, use exam import students FILE."
@@ -389,32 +411,32 @@ def _wanted(
             table = replace(table, factors=None, remarks=())
         return _Answers(table, cast(Model, model), cast(EstimatorName, estimator), seed)
 
-    return read
+    return read_answers
 
 
-AnswersOptions = Annotated[Callable[[Opening], _Answers], Gathered(_wanted)]
+AnswersOptions = Annotated[Callable[[Opening], _Answers], Gathered(_answers_options)]
 """A function that reads the answers and returns them with the model to fit."""
 
 
-def _of_file(file: Path, factors: Path | None) -> AnswerTable:
-    found = _read(file, read_matrix)
-    items = list(dict.fromkeys(item for one in found for item in one.verdicts))
+def _read_answer_table(file: Path, factors: Path | None) -> AnswerTable:
+    examinees = _read_file(file, read_matrix)
+    items = list(dict.fromkeys(item for examinee in examinees for item in examinee.verdicts))
     place = {item: at for at, item in enumerate(items)}
-    table = np.full((len(found), len(items)), np.nan)
-    for row, one in enumerate(found):
-        for item, right in one.verdicts.items():
+    table = np.full((len(examinees), len(items)), np.nan)
+    for row, examinee in enumerate(examinees):
+        for item, right in examinee.verdicts.items():
             table[row, place[item]] = right
-    levels = None if factors is None else _read(factors, read_factors)
-    return AnswerTable([one.student for one in found], items, table, levels)
+    levels = None if factors is None else _read_file(factors, read_factors)
+    return AnswerTable([examinee.student for examinee in examinees], items, table, levels)
 
 
-def _read(path: Path, read: Callable[[Source, Report], T]) -> T:
+def _read_file(path: Path, read: Callable[[Source, Report], T]) -> T:
     report = Report()
-    found = read(Source.of(path), report)
+    content = read(Source.of(path), report)
     report.raise_if_refused()
     for note in report.notes:
-        tell(str(note))
-    return found
+        print_message(str(note))
+    return content
 
 
 @operation("irt fit", act="read the bank")
@@ -430,23 +452,28 @@ def fit_command(
     """Estimate abilities of examinees and components. Also report the fit."""
     answers = wanted(opening)
     if marginal:
-        return _marginal(answers)
-    found = answers.analyse(bootstrap, held_out=True)
-    output = Output(found.as_dict())
-    told = found.statistics
+        return _marginal_output(answers)
+    analysis = answers.analyse(bootstrap, held_out=True)
+    output = Output(analysis.as_dict())
+    fit_statistics = analysis.statistics
     output.line(
-        f"{how_many(len(found.students), 'examinees')}, {how_many(len(found.items), 'items')}, model {found.fit.model},"
-        f" estimator {found.fit.estimator}: log-likelihood {told.log_likelihood:.3f}, AIC {told.aic:.1f}"
+        f"{how_many(len(analysis.students), 'examinees')}, {how_many(len(analysis.items), 'items')}, model "
+        f"{analysis.fit.model},"
+        f" estimator {analysis.fit.estimator}: log-likelihood {fit_statistics.log_likelihood:.3f}, AIC "
+        f"{fit_statistics.aic:.1f}"
     )
-    held = (
+    hidden = (
         ""
-        if told.held_out is None
-        else f"; on hidden answers {told.held_out:.3f} (baseline: {told.held_out_baseline:.3f})"
+        if fit_statistics.held_out is None
+        else f"; on hidden answers {fit_statistics.held_out:.3f} (baseline: {fit_statistics.held_out_baseline:.3f})"
     )
-    output.line(f"RMSE {told.rmse.mean:.3f} (baseline by examinee accuracy: {told.baseline.mean:.3f}){held}")
+    output.line(
+        f"RMSE {fit_statistics.rmse.mean:.3f} (baseline by examinee accuracy: "
+        f"{fit_statistics.baseline.mean:.3f}){hidden}"
+    )
     output.line()
-    output.table(("fit", "mean", "sd"), told.table)
-    if found.components:
+    output.table(("fit", "mean", "sd"), fit_statistics.table)
+    if analysis.components:
         output.table(
             ("factor", "level", "examinees", "accuracy", "ability", "interval", "vs first level", "interval", "note"),
             [
@@ -456,12 +483,12 @@ def fit_command(
                     row.students,
                     row.accuracy,
                     row.ability.value,
-                    said_interval((row.ability.low, row.ability.high)),
+                    format_interval((row.ability.low, row.ability.high)),
                     None if row.difference is None else row.difference.value,
-                    "" if row.difference is None else said_interval((row.difference.low, row.difference.high)),
+                    "" if row.difference is None else format_interval((row.difference.low, row.difference.high)),
                     "at a bound" if row.at_bound else "",
                 )
-                for row in found.components
+                for row in analysis.components
             ],
         )
     return output.table(
@@ -471,48 +498,48 @@ def fit_command(
                 row.student,
                 row.answered,
                 row.accuracy,
-                said_interval(row.accuracy_interval),
+                format_interval(row.accuracy_interval),
                 row.ability.value,
-                said_interval((row.ability.low, row.ability.high)),
+                format_interval((row.ability.low, row.ability.high)),
             )
-            for row in sorted(found.students, key=lambda row: -row.ability.value)
+            for row in sorted(analysis.students, key=lambda row: -row.ability.value)
         ],
-    ).note(*found.remarks)
+    ).note(*analysis.remarks)
 
 
-def _marginal(answers: _Answers) -> Output:
-    found = fit_marginal(answers.table.correct, answers.model)
+def _marginal_output(answers: _Answers) -> Output:
+    fit = fit_marginal(answers.table.correct, answers.model)
     rows = [
         {"item": item, "d": d, "b": b, "g": g}
         for item, d, b, g in zip(
             answers.table.items,
-            found.items.d.tolist(),
-            found.items.b.tolist(),
-            found.items.g.tolist(),
+            fit.items.d.tolist(),
+            fit.items.b.tolist(),
+            fit.items.g.tolist(),
             strict=True,
         )
     ]
     students = [
         {"student": student, "ability": ability, "error": error}
         for student, ability, error in zip(
-            answers.table.students, found.theta.tolist(), found.theta_error.tolist(), strict=True
+            answers.table.students, fit.theta.tolist(), fit.theta_error.tolist(), strict=True
         )
     ]
     return (
         Output(
             {
-                "model": found.model,
+                "model": fit.model,
                 "estimator": "marginal",
-                "converged": found.converged,
-                "parameters": found.parameters,
-                "log_likelihood": found.log_likelihood,
+                "converged": fit.converged,
+                "parameters": fit.parameters,
+                "log_likelihood": fit.log_likelihood,
                 "items": rows,
                 "students": students,
             }
         )
         .line(
-            f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model {found.model},"
-            f" abilities integrated out: log-likelihood {found.log_likelihood:.3f}"
+            f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model {fit.model},"
+            f" abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
         )
         .table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
         .table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
@@ -528,10 +555,10 @@ def items_command(
 ) -> Output:
     """List items with their parameters and information, weakest first."""
     answers = wanted(opening)
-    found = answers.analyse(0, held_out=False)
-    rows = sorted(found.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
+    analysis = answers.analyse(0, held_out=False)
+    rows = sorted(analysis.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
     return (
-        Output({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks})
+        Output({"by": by, "items": [asdict(row) for row in rows], "remarks": analysis.remarks})
         .table(
             ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "at bound", "reason"),
             [
@@ -550,11 +577,11 @@ def items_command(
                 for row in rows
             ],
         )
-        .note(*found.remarks)
+        .note(*analysis.remarks)
     )
 
 
-def _share(percent: float) -> float:
+def _check_percent(percent: float) -> float:
     if not 0 < percent < 100:
         raise InputError(
             "invalid-value", f"Invalid value '{percent:g}' for --drop.", "Use more than 0 and less than 100."
@@ -568,7 +595,7 @@ def improve_command(
     *,
     wanted: AnswersOptions,
     drop: Annotated[
-        float, Option(help="Percentage of the items to drop per step.", least=0, most=100, parse=_share)
+        float, Option(help="Percentage of the items to drop per step.", least=0, most=100, parse=_check_percent)
     ] = DROP,
     steps: Annotated[int, Option(help="Number of steps.", least=1, most=MOST_DRAWS)] = STEPS,
     by: RankedBy = "information",
@@ -576,26 +603,27 @@ def improve_command(
     """Propose items to retire, step by step, and show the effect. Nothing is removed."""
     answers = wanted(opening)
     table = answers.table
-    found = improve_exam(
+    improvement = improve_exam(
         table.correct, design_of(table.students, table.factors), table.items, drop, steps, cast(Criterion, by),
         answers.model, answers.estimator, answers.seed,
     )  # fmt: skip
-    record = asdict(found) | {"retire": [asdict(item) for item in found.retire]}
+    record = asdict(improvement) | {"retire": [asdict(item) for item in improvement.retire]}
     record["steps"] = [step | {"curve": step["curve"].tolist()} for step in record["steps"]]
     output = Output(record).table(
         ("items", "information", "rank correlation", "to drop"),
-        [(step.items, step.information, step.ranking, len(step.dropped)) for step in found.steps],
+        [(step.items, step.information, step.ranking, len(step.dropped)) for step in improvement.steps],
     )
     output.table(
         ("item", "information", "d", "item-rest", "accuracy", "reason"),
-        [(row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason) for row in found.retire],
+        [(row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason) for row in improvement.retire],
     )
-    output.note(f"{found.stopped[0].upper()}{found.stopped[1:]}." if found.stopped else None)
-    if held := found.held_out:
-        after = "undefined" if held.ranking is None else f"{held.ranking:z.3f}"
+    output.note(f"{improvement.stopped[0].upper()}{improvement.stopped[1:]}." if improvement.stopped else None)
+    if cross_check := improvement.held_out:
+        after = "undefined" if cross_check.ranking is None else f"{cross_check.ranking:z.3f}"
         output.note(
-            f"Cross-check: half of the examinees select {how_many(held.dropped, 'items')} ({held.shared} listed above)."
-            f" For the other half, information changes from {held.before:.4f} to {held.after:.4f}."
+            f"Cross-check: half of the examinees select {how_many(cross_check.dropped, 'items')} ({cross_check.shared} "
+            "listed above)."
+            f" For the other half, information changes from {cross_check.before:.4f} to {cross_check.after:.4f}."
             f" Rank correlation with all items: {after}."
         )
     return output
@@ -615,8 +643,8 @@ def bank_command(
     if passages and query_id is None:
         raise InputError("option-missing", "--passages needs a query.", "Add --query Q.")
     examinees: Examinees = "passages" if passages else "systems"
-    found = bank_worth(project, policy, query_id, examinees)
-    output = Output(asdict(found)).table(
+    worth = bank_worth(project, policy, query_id, examinees)
+    output = Output(asdict(worth)).table(
         ("query", "question", "weight", "answered", "d", "b", "at the top", "verdict", "suggestion"),
         [
             (
@@ -630,8 +658,8 @@ def bank_command(
                 row.verdict + (f" with {row.alike}" if row.alike else ""),
                 row.suggestion,
             )
-            for row in found.questions
+            for row in worth.questions
         ],
     )
-    best = first_few(list(found.abilities)[: found.top], most=10)
-    return output.note(f"Top {found.top:,} of {len(found.abilities):,} {found.examinees}: {best}.", *found.remarks)
+    best = first_few(list(worth.abilities)[: worth.top], most=10)
+    return output.note(f"Top {worth.top:,} of {len(worth.abilities):,} {worth.examinees}: {best}.", *worth.remarks)

@@ -20,29 +20,37 @@ from ..exchange import (
     board_json,
     board_latex,
     board_tsv,
-    bundle,
-    bundle_again,
+    bundle_publication,
     export_grades,
     export_project,
     graded_file,
+    list_publications as published,
     manifest_json,
     nugget_docs_zip,
     nugget_grades_jsonl,
-    publications as published,
-    publish,
-    qrels,
+    publish_qrels,
+    qrels_text,
     queries_jsonl,
     read_manifest,
     reports_jsonl,
-    reproduce,
+    reproduce_bundle,
+    reproduce_qrels,
     runs_zip,
 )
 from ..formats import BOARD_FORMS, FORMS, read_small
-from ..labels import DEFAULT_MEASURE, Policy, basis, leaderboard, progress, queries_with_ungraded, readiness
+from ..labels import (
+    DEFAULT_MEASURE,
+    Policy,
+    basis,
+    grading_progress,
+    label_readiness,
+    leaderboard,
+    queries_with_ungraded,
+)
 from ..records import official_sources
-from ..store import log
+from ..store import log_action
 from ..text import how_many
-from .console import at_a_shell, beside, deliver, tell, warn_of_terms, write_bytes
+from .console import deliver_files, path_beside, print_message, refuse_in_server, warn_of_terms, write_bytes
 from .policy import PolicyOptions
 from .registry import Argument, Option, Output, Project, current_author, operation
 
@@ -71,11 +79,11 @@ class Asked:
     form: str | None = None
 
     def deliver(self, content: bytes) -> None:
-        deliver({self.output: content})
+        deliver_files({self.output: content})
 
     def deliver_both(self, publication: Publication) -> None:
         """Write the qrels and their manifest, both or neither."""
-        deliver(
+        deliver_files(
             {
                 str(self.save_manifest): manifest_json(publication.manifest).encode(),
                 self.output: publication.qrels_bytes,
@@ -95,13 +103,13 @@ def export_file(project: Project, what: str, asked: Asked) -> bytes:
     if what in _DELIVERED:
         if what != "leaderboard" or asked.form is None:
             asked.deliver(content)
-        _record(project, what, asked.output)
+        _record_export(project, what, asked.output)
     return content
 
 
-def _record(project: Project, what: str, output: str, **details: str) -> None:
+def _record_export(project: Project, what: str, output: str, **details: str) -> None:
     with project.transaction() as cursor:
-        log(cursor, current_author(), f"export {what}", file=Path(output).name, **details)
+        log_action(cursor, current_author(), f"export {what}", file=Path(output).name, **details)
 
 
 def export_folder(project: Project, what: str, asked: Asked) -> None:
@@ -117,19 +125,19 @@ def export_folder(project: Project, what: str, asked: Asked) -> None:
             "Name a folder, or for a project a .zip file.",
         )
     if what == "grades":
-        at_a_shell()
+        refuse_in_server()
         rows = export_grades(project, Path(asked.output), current_author(), asked.policy)
     else:
-        rows = export_project(project, Path(asked.output), current_author(), lambda: deliver({}))
-    tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
+        rows = export_project(project, Path(asked.output), current_author(), lambda: deliver_files({}))
+    print_message(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
 
 
-def _qrels(project: Project, asked: Asked) -> bytes:
+def _export_qrels(project: Project, asked: Asked) -> bytes:
     author = current_author()
     if asked.manifest is not None:
-        return reproduce(project, _manifest(asked.manifest), author, asked.deliver)
+        return reproduce_qrels(project, _read_manifest_file(asked.manifest), author, asked.deliver)
     if asked.source == "exam":
-        _check(project, asked)
+        _check_labels(project, asked)
     elif asked.save_manifest or asked.require_complete:
         raise InputError(
             "no-manifest-of-kind",
@@ -137,31 +145,31 @@ def _qrels(project: Project, asked: Asked) -> bytes:
             "Remove --source.",
         )
     if asked.save_manifest is not None:
-        publication = publish(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
-        tell(f"Wrote {asked.save_manifest}.")
+        publication = publish_qrels(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
+        print_message(f"Wrote {asked.save_manifest}.")
         return publication.qrels_bytes
-    content = qrels(project, asked.policy, asked.source, asked.binary).encode()
+    content = qrels_text(project, asked.policy, asked.source, asked.binary).encode()
     asked.deliver(content)
-    _record(project, "qrels", asked.output, source=asked.source)
+    _record_export(project, "qrels", asked.output, source=asked.source)
     return content
 
 
-def _manifest(file: Path) -> Manifest:
+def _read_manifest_file(file: Path) -> Manifest:
     return read_manifest(read_small(file), str(file))
 
 
-def _check(project: Project, asked: Asked) -> None:
+def _check_labels(project: Project, asked: Asked) -> None:
     """Warn if the labels are incomplete, or refuse if they have to be complete."""
     base = basis(project, asked.policy)
-    state = readiness(project, base)
+    state = label_readiness(project, base)
     if passages := state.speaking_passages:
-        tell(
+        print_message(
             f"note: {how_many(passages, 'pooled passages')} with text that addresses the grader:"
             " exam passages --speaking"
         )
     if state.complete:
         return
-    ungraded, missing = progress(project, base).ungraded_of, state.ungraded + state.failed
+    ungraded, missing = grading_progress(project, base).ungraded_of, state.ungraded + state.failed
     lacks = (
         (missing, f"{state.ungraded:,} of {state.needed:,} pairs are ungraded, {state.failed:,} failed"),
         (state.ungraded, queries_with_ungraded(ungraded)),
@@ -181,42 +189,46 @@ def _check(project: Project, asked: Asked) -> None:
     if asked.require_complete:
         raise GradingError("incomplete-labels", f"Incomplete labels: {counts}.", "; ".join(steps))
     for text in (f"warning: incomplete labels: {counts}.", *steps):
-        tell(text)
+        print_message(text)
 
 
-def _bundle(project: Project, asked: Asked) -> bytes:
+def _export_bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author(), audit.audit_files, asked.deliver)
-    _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit.audit_files, asked.deliver)
+        return reproduce_bundle(
+            project, _read_manifest_file(asked.manifest), current_author(), audit.audit_files, asked.deliver
+        )
+    _check_labels(project, asked)
+    return bundle_publication(
+        project, asked.policy, current_author(), asked.binary, asked.note, audit.audit_files, asked.deliver
+    )
 
 
-def _bank(project: Project, asked: Asked) -> bytes:
+def _export_bank(project: Project, asked: Asked) -> bytes:
     if asked.form is not None:
         return bank_in_form(project, asked.form, asked.policy.bank_version).encode()
     make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
     return make(project, asked.policy.bank_version).encode()
 
 
-def _graded(project: Project, asked: Asked) -> bytes:
+def _export_graded(project: Project, asked: Asked) -> bytes:
     return graded_file(project, None if asked.source == "exam" else asked.source)
 
 
-def _leaderboard(project: Project, asked: Asked) -> bytes:
+def _export_leaderboard(project: Project, asked: Asked) -> bytes:
     by_ending = {".tex": board_latex, ".json": board_json}
     make = by_ending.get(Path(asked.output).suffix, board_tsv)
     board = leaderboard(project, asked.measure, asked.source, asked.policy)
     if board.says_ungraded:
-        tell(board.says_ungraded)
+        print_message(board.says_ungraded)
     if asked.form is None:
         return make(board).encode()
     content, measures = board_in_form(board, asked.form)
     if asked.output != "-":
-        deliver({beside(asked.output, ".measures.yml"): measures, asked.output: content})
+        deliver_files({path_beside(asked.output, ".measures.yml"): measures, asked.output: content})
     return content
 
 
-def _exam(project: Project, asked: Asked) -> bytes:
+def _export_exam(project: Project, asked: Asked) -> bytes:
     # Imported here, because only this export needs it.
     from ..exams import exam_json
 
@@ -229,24 +241,24 @@ def _responses_matrix(project: Project, asked: Asked) -> bytes:
     return answers_csv(project, None if asked.source == "exam" else asked.source).encode()
 
 
-def _runs(project: Project, asked: Asked) -> bytes:
+def _export_runs(project: Project, asked: Asked) -> bytes:
     return runs_zip(project)
 
 
 _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
-    "qrels": _qrels,
-    "bank": _bank,
-    "graded": _graded,
-    "leaderboard": _leaderboard,
-    "exam": _exam,
+    "qrels": _export_qrels,
+    "bank": _export_bank,
+    "graded": _export_graded,
+    "leaderboard": _export_leaderboard,
+    "exam": _export_exam,
     "responses-matrix": _responses_matrix,
-    "runs": _runs,
+    "runs": _export_runs,
     "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
     "nugget-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, False).encode(),
     "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, True).encode(),
     "nugget-docs": lambda project, asked: nugget_docs_zip(project, asked.policy),
     "reports": lambda project, asked: reports_jsonl(project, asked.policy).encode(),
-    "bundle": _bundle,
+    "bundle": _export_bundle,
 }
 
 _DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
@@ -428,12 +440,12 @@ def figure(
     if ending not in ENDINGS:
         raise InputError("unknown-ending", f"Unknown kind of file '{output}'.", f"Endings: {', '.join(ENDINGS)}")
     # Imported here, because Altair loads slowly.
-    from ..charts import for_print, picture
+    from ..charts import for_print, render_chart
     from .project_report import FigureRequest, draw_figure
 
     wanted = FigureRequest(measures or FigureRequest.measures, source, policy, against, runs, exam, by, audit)
-    deliver({output: picture(for_print(draw_figure(project, name, wanted), width), ending)})
-    _record(project, f"figure {name}", output)
+    deliver_files({output: render_chart(for_print(draw_figure(project, name, wanted), width), ending)})
+    _record_export(project, f"figure {name}", output)
     return f"Wrote {output}."
 
 
@@ -459,8 +471,8 @@ def report(
 
     official = against or next(iter(official_sources(project)), None)
     wanted = ReportRequest(measure, policy, None if official == "none" else official, questions)
-    deliver({output: make_report(project, wanted).encode()})
-    _record(project, "report", output)
+    deliver_files({output: make_report(project, wanted).encode()})
+    _record_export(project, "report", output)
     return f"Wrote {output}."
 
 
@@ -472,8 +484,8 @@ def publications(
 
     With --json, print their manifests, from which you can reproduce them.
     """
-    found = published(project)
-    return Output({"publications": found}).table(
+    manifests = published(project)
+    return Output({"publications": manifests}).table(
         ("publication", "published at", "by", "grader", "bank", "lines", "note"),
         [
             (
@@ -485,6 +497,6 @@ def publications(
                 m["qrels"]["lines"],
                 m["note"],
             )
-            for m in found
+            for m in manifests
         ],
     )

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
-from ..bank import counts
+from ..bank import project_counts
 from ..errors import FileError, InputError, ProjectError
 from ..exchange import (
     CHECKS,
@@ -15,7 +15,7 @@ from ..exchange import (
     SPLIT,
     DataSet,
     Options,
-    check as look_at_everything,
+    check_project as look_at_everything,
     find_data_set,
     import_beir,
     import_data_set,
@@ -29,16 +29,16 @@ from ..store import (
     Backup,
     Project,
     Schedule,
-    backup as make_backup,
-    backups as list_backups,
+    back_up_project as make_backup,
     current_author,
-    restore as put_back,
-    set_aside,
-    set_schedule,
+    find_backups as list_backups,
+    list_earlier_copies,
+    restore_backup as put_back,
+    set_backup_schedule,
 )
 from ..text import how_many
 from ..types import MAX_RATING
-from .console import at_a_shell, tell
+from .console import print_message, refuse_in_server
 from .registry import Argument, Author, Opening, Option, Output, TextOutput, at_most_one, operation
 
 
@@ -65,7 +65,13 @@ def demo(
     from ..exams import sit_by_rules
 
     author = current_author()
-    make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)
+    make_demo(
+        path,
+        author,
+        grade,
+        print_message,
+        lambda project: sit_by_rules(project, author, print_message) if grade else None,
+    )
     return None
 
 
@@ -147,14 +153,14 @@ def import_(
             )
         return _import_project(files[0], opening.path)
     if kind in ("beir", "dataset"):
-        at_a_shell()
+        refuse_in_server()
         if len(files) > 1:
             raise InputError("several-collections", "Several collections were named.", "Import them one by one.")
     if source is not None and len(files) > 1 and kind not in ("lm-eval", "leaderboard"):
         raise InputError(
             "source-of-several-files", "--source names one file, but several were given.", "Import them one by one."
         )
-    data_set = _announced(files[0].as_posix(), yes) if kind == "dataset" else None
+    data_set = _announce_data_set(files[0].as_posix(), yes) if kind == "dataset" else None
     how, author = Options(source, skip_unknown, gold, replace, form, scale), current_author()
     with opening() as project:
         try:
@@ -167,34 +173,34 @@ def import_(
         except FileError as error:
             return Output().note(*map(str, error.problems[1:20])).failing(error)
     notes = [str(note) for note in done.notes]
-    replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
+    replaced = [{**vars(record), "what": str(record)} for record in done.replaced]
     return (
         Output({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
         .note(*(f"note: {note}" for note in notes))
-        .note(*(f"{'would replace' if preview else 'replaced'}: {one}" for one in done.replaced))
+        .note(*(f"{'would replace' if preview else 'replaced'}: {record}" for record in done.replaced))
         .line(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
     )
 
 
-def _announced(name: str, yes: bool) -> DataSet:
+def _announce_data_set(name: str, yes: bool) -> DataSet:
     """Return a data set, after its size and terms are shown.
 
     Raises:
         InputError: it is unknown, or it is large and `yes` is not set.
     """
-    found = find_data_set(name)
-    size = "an unknown number of bytes" if found.size is None else f"{found.size / 1e6:,.1f} MB"
-    tell(f"Download: {size}. Terms of {found.terms}.")
-    if not yes and (found.size is None or found.size > LARGE_DOWNLOAD):
+    data_set = find_data_set(name)
+    size = "an unknown number of bytes" if data_set.size is None else f"{data_set.size / 1e6:,.1f} MB"
+    print_message(f"Download: {size}. Terms of {data_set.terms}.")
+    if not yes and (data_set.size is None or data_set.size > LARGE_DOWNLOAD):
         raise InputError(
             "large-download", f"The data set '{name}' needs {size} from the network.", "To download it, add --yes."
         )
-    return found
+    return data_set
 
 
 def _import_project(folder: Path, path: Path) -> Output:
     with closing(import_project(folder, path)) as project:
-        found = counts(project)
+        found = project_counts(project)
     return Output({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []}).note(
         f"Created {path}."
     )
@@ -208,16 +214,17 @@ def check(
 
     The exit code is 1 if there are problems. Each is shown with its table, count, first example and fix.
     """
-    found = look_at_everything(project)
-    wrong = [one for findings in found.values() for one in findings]
+    by_check = look_at_everything(project)
+    wrong = [item for findings in by_check.values() for item in findings]
     records = [
-        {"name": one.name, "says": one.says, "findings": [vars(each) for each in found[one.name]]} for one in CHECKS
+        {"name": item.name, "says": item.says, "findings": [vars(each) for each in by_check[item.name]]}
+        for item in CHECKS
     ]
     output = Output({"sound": not wrong, "checks": records}).table(
         ("check", "result", "rule"),
         [
-            (one.name, how_many(len(found[one.name]), "problems") if found[one.name] else "ok", one.says)
-            for one in CHECKS
+            (item.name, how_many(len(by_check[item.name]), "problems") if by_check[item.name] else "ok", item.says)
+            for item in CHECKS
         ],
     )
     output.note(*(f"{each.check}: {each}" for each in wrong))
@@ -265,24 +272,27 @@ def backup(
     if listing:
         path = opening.path
         # This opens no project, so it needs no server.
-        found = [*list_backups(path, output), *set_aside(path)]
-        return Output({"backups": [_told(one) for one in found]}).table(
+        copies = [*list_backups(path, output), *list_earlier_copies(path)]
+        return Output({"backups": [_backup_record(copy) for copy in copies]}).table(
             ("made at", "MB", "reason", "file"),
-            [(f"{one.made_at:%Y-%m-%d %H:%M:%S}", round(one.size / 1e6, 1), one.why, str(one.path)) for one in found],
+            [
+                (f"{copy.made_at:%Y-%m-%d %H:%M:%S}", round(copy.size / 1e6, 1), copy.why, str(copy.path))
+                for copy in copies
+            ],
         )
     with opening() as project:
         if every is not None:
             wanted = Schedule(every) if keep is None else Schedule(every, keep)
-            set_schedule(project, wanted, author)
+            set_backup_schedule(project, wanted, author)
             if not wanted.hours:
                 return "Scheduled backups are off."
             return f"A backup is made every {wanted.hours} h while the app runs. Backups kept: {wanted.keep}."
         made = make_backup(project, output, keep)
     restoring = f"exam restore {shlex.quote(str(made.path))} --project {shlex.quote(str(opening.file))}"
-    return Output(_told(made)).line(str(made.path)).note(f"To restore it: {restoring}")
+    return Output(_backup_record(made)).line(str(made.path)).note(f"To restore it: {restoring}")
 
 
-def _told(made: Backup) -> dict[str, object]:
+def _backup_record(made: Backup) -> dict[str, object]:
     return {"path": str(made.path), "made_at": made.made_at, "bytes": made.size, "why": made.why}
 
 

@@ -16,40 +16,40 @@ from ..grading import (
     Scope,
     Standing,
     Which,
+    advance_batches,
     call_batches,
-    cancel,
+    cancel_batches,
+    count_reasons,
     doubtful_pairs,
-    follow,
+    follow_batches,
+    import_answer_files,
+    import_grade_files,
+    jobs_outcome,
     judged_sample,
     left_out,
     make_control,
     make_plan,
-    outcome,
     price_tag,
-    reasons,
     run_job,
-    send,
+    send_batches,
     start_job,
-    step,
-    take_in,
-    take_in_grades,
     waiting_jobs,
     write_missing,
 )
-from ..jobs import BackgroundJob, Progress, jobs, jobs as recorded_jobs
+from ..jobs import BackgroundJob, Progress, find_jobs, find_jobs as recorded_jobs
 from ..records import JOB_SUBJECTS, Job, JobKind, find_source
 from ..text import how_many
 from ..types import GraderSpec
 from .console import (
     Guest,
     ProgressLines,
+    call_note_printer,
     check_ended,
     close_unfinished,
-    guest,
-    pause,
+    current_guest,
+    pause_seconds,
     price_words,
-    tell,
-    tell_of_calls,
+    print_message,
     warn_of_terms,
 )
 from .grader_options import GraderChoice, GraderOptions, Patience
@@ -59,7 +59,7 @@ LOOK_SECONDS = 0.2
 """Seconds between two checks of a job that runs in the server; a stop may take this long."""
 
 
-def _scope(
+def _scope_options(
     *,
     queries: Annotated[tuple[str, ...], Option("--query", help="Only this query; may be repeated.")] = (),
     runs: Annotated[tuple[str, ...], Option("--run", help="Only pooled passages of this run; may be repeated.")] = (),
@@ -75,7 +75,7 @@ def _scope(
     return Scope(queries or None, runs or None, retry_failed, only_failed, top=top, sentences=sentences)
 
 
-ScopeOptions = Annotated[Scope, Gathered(_scope)]
+ScopeOptions = Annotated[Scope, Gathered(_scope_options)]
 """Options that select pairs."""
 BankVersion = Annotated[int | None, Option(help="Bank version (default: the newest).")]
 _PLANNED = {
@@ -122,18 +122,18 @@ def plan(
     grader = chosen.make(project)
     version, wrote = check_version(project, bank_version), None
     _tell_unknown(project, grader.spec, version, scope)
-    found = asdict(make_plan(project, grader.spec, version, scope))
+    planned = asdict(make_plan(project, grader.spec, version, scope))
     if output is not None:
         warn_of_terms(project)
         sources = [Source.of(str(path)) for path in answers]
         written = write_missing(project, grader, output, version, scope, sources, chosen.parameters)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        found |= asdict(written)
+        planned |= asdict(written)
         wrote = f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam ingest"
-    counts = [(_PLANNED.get(what, what), count) for what, count in found.items() if what != "without_text"]
-    textless = found["without_text"]
+    counts = [(_PLANNED.get(what, what), count) for what, count in planned.items() if what != "without_text"]
+    textless = planned["without_text"]
     lacking = f"Not counted: {how_many(textless, 'passages')} without text." if textless else None
-    return Output(found).note(wrote).table(("pairs", "count"), counts).note(lacking)
+    return Output(planned).note(wrote).table(("pairs", "count"), counts).note(lacking)
 
 
 @operation("grade", act="grade")
@@ -186,15 +186,15 @@ def grade(
                 f"Planned: {how_many(planned.to_grade, 'pairs')}{price_words(tag, batch)}."
             )
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        host = guest()
+        host = current_guest()
         if host is None:
-            control = make_control(project, grader, request, tell_of_calls())
+            control = make_control(project, grader, request, call_note_printer())
             final = run_job(project, grader, request, current_author(), ProgressLines("pairs").show, control)
         else:
             job = start_job(project, grader, request, current_author())
             if host.background:
                 return Output({"grader": grader.spec.name, "state": job.progress.state})
-            final = _follow(job, host)
+            final = _follow_job(job, host)
         of_citations = grader.spec.rates_citations
         shown = grader.spec if of_citations else find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
@@ -227,7 +227,7 @@ def ingest(
     all Parquet files are imported.
     """
     if lacking := [path for path in files if not path.exists()]:
-        if guest() is not None:
+        if current_guest() is not None:
             raise InputError(
                 "file-not-sent",
                 f"The server that has the project open did not receive the file {lacking[0].name}.",
@@ -246,9 +246,9 @@ def ingest(
         close_unfinished(project)
         grader = chosen.make(project)
         if any(graded):
-            taken = take_in_grades(project, grader, files, current_author())
+            taken = import_grade_files(project, grader, files, current_author())
         else:
-            taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
+            taken = import_answer_files(project, grader, list(map(Source.of, map(str, files))), current_author())
         if taken.graded or taken.failed:
             remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
     further = {
@@ -280,7 +280,7 @@ def grade_plan(
     gpus: Annotated[float | None, Option(help="GPUs per worker (default: 1 if the cluster has GPUs).", least=0)] = None,
 ) -> Output:
     """Grade a plan on a Ray cluster, without a project. Import the grades with exam ingest."""
-    done = grade_on_ray(plan, output, address, workers, gpus, lambda line: tell(f"exam: {line}"))
+    done = grade_on_ray(plan, output, address, workers, gpus, lambda line: print_message(f"exam: {line}"))
     missing = done.rows - done.done
     failure = GradingError(
         "rows-without-grade",
@@ -295,20 +295,20 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
     """Print how many queries or questions are skipped because their text is unknown; an id is never graded instead."""
     if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
-        tell(f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE")
+        print_message(f"Skipped: {unknown:,} {what} without text. Import it: exam import {kind} FILE")
 
 
-def _follow(job: BackgroundJob, host: Guest) -> Progress:
+def _follow_job(job: BackgroundJob, host: Guest) -> Progress:
     """Print the progress of a job that screens show too, until it has ended or the person stops it."""
-    lines, told, over = ProgressLines("pairs"), 0, False
+    lines, printed, over = ProgressLines("pairs"), 0, False
     while not over:
         over = job.wait(LOOK_SECONDS)
         try:
             host.check_stopped()
             log = list(job.log)
-            for line in log[told:]:
-                tell(f"exam: {line}")
-            told = len(log)
+            for line in log[printed:]:
+                print_message(f"exam: {line}")
+            printed = len(log)
             lines.show(job.progress)
         except KeyboardInterrupt as stopped:
             job.control.cancel(str(stopped))
@@ -325,7 +325,7 @@ def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, n
         close_unfinished(project)
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        keys = send(project, grader, request, current_author(), tell_of_calls())
+        keys = send_batches(project, grader, request, current_author(), call_note_printer())
     return _follow_batches(opening, chosen, keys, "All pairs are graded or already sent.", not no_wait)
 
 
@@ -334,21 +334,21 @@ def status(
     project: Project,
 ) -> Output:
     """List the open batches with their state at the last check."""
-    waiting = jobs(project, "grading", state="waiting")
-    found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
-    return Output({"batches": [{"grader": job.name, **asdict(one)} for job, one in found]}).table(
+    waiting = find_jobs(project, "grading", state="waiting")
+    batches = [(job, batch) for job in waiting for batch in call_batches(project, job.key)]
+    return Output({"batches": [{"grader": job.name, **asdict(batch)} for job, batch in batches]}).table(
         ("job", "grader", "batch", "state", "calls", "done", "message"),
         [
             (
                 str(job.key),
                 job.name,
-                one.batch_id or "",
-                one.status,
-                one.calls,
-                one.done,
-                one.message,
+                batch.batch_id or "",
+                batch.status,
+                batch.calls,
+                batch.done,
+                batch.message,
             )
-            for job, one in found
+            for job, batch in batches
         ],
     )
 
@@ -375,8 +375,8 @@ def cancel_all(
 ) -> str:
     """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
     close_unfinished(project)
-    now = cancel(project, chosen.make(project), current_author())
-    return f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. No batches are open."
+    now = cancel_batches(project, chosen.make(project), current_author())
+    return f"Cancelled. {_describe_standing(now)}" if now.jobs else "Cancelled. No batches are open."
 
 
 def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], nothing: str, wait: bool) -> Output | str:
@@ -387,29 +387,29 @@ def _follow_batches(opening: Opening, chosen: GraderChoice, keys: list[int], not
     """
     if not keys:
         return nothing
-    said: set[str] = set()
+    printed: set[str] = set()
 
-    def look() -> Standing:
+    def check_once() -> Standing:
         with opening() as project:
-            now = step(project, replace(chosen).make(project), current_author())
-        if now.jobs and now.said not in said:
-            said.add(now.said)
-            tell(f"exam: {now.said}")
+            now = advance_batches(project, replace(chosen).make(project), current_author())
+        if now.jobs and now.said not in printed:
+            printed.add(now.said)
+            print_message(f"exam: {now.said}")
         return now
 
     if wait:
-        follow(look, lambda message: tell(f"exam: {message}"), pause)
-    elif (now := look()).jobs:
-        tell(_said(now))
+        follow_batches(check_once, lambda message: print_message(f"exam: {message}"), pause_seconds)
+    elif (now := check_once()).jobs:
+        print_message(_describe_standing(now))
         return Output(asdict(now))
     with opening() as project:
-        final = outcome(project, keys)
+        final = jobs_outcome(project, keys)
     check_ended(final, "grades")
     result = {"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)}
     return Output(result).note(f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed.", final.message)
 
 
-def _said(now: Standing) -> str:
+def _describe_standing(now: Standing) -> str:
     return f"{now.said}. To import the remaining results: exam batch fetch, with the same grader"
 
 
@@ -421,9 +421,9 @@ def list_jobs(
     kind: Annotated[str, Option(help="Kind of job.", choices=list(JOB_SUBJECTS))] = "grading",
 ) -> Output:
     """List the jobs of a kind with their progress and result, newest first."""
-    found = recorded_jobs(project, cast(JobKind, kind))[:limit]
+    recorded = recorded_jobs(project, cast(JobKind, kind))[:limit]
     subject, planned, done = ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
-    return Output({"jobs": [_job_record(job) for job in found]}).table(
+    return Output({"jobs": [_job_record(job) for job in recorded]}).table(
         ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
         [
             (
@@ -437,7 +437,7 @@ def list_jobs(
                 job.author,
                 job.message,
             )
-            for job in found
+            for job in recorded
         ],
     )
 
@@ -468,16 +468,16 @@ def failures(
     which: Which = "defaulted" if defaulted else "failed"
     grader = find_grader(project, grader_name)
     version = check_version(project, bank_version)
-    told = reasons(project, grader, which, version)
+    reason_counts = count_reasons(project, grader, which, version)
     pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
     again = how_to_grade(project, grader.spec, "--only-failed").removeprefix("Run: ")
-    value = {"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]}
-    output = Output(value).table(("reason", "pairs"), told)
+    value = {"grader": grader.spec.name, "reasons": dict(reason_counts), "pairs": [asdict(pair) for pair in pairs]}
+    output = Output(value).table(("reason", "pairs"), reason_counts)
     output.table(
         ("query", "passage", "question", "answer"),
         [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
     )
-    return output.note(f"To retry these pairs: {again}") if told and not defaulted else output
+    return output.note(f"To retry these pairs: {again}") if reason_counts and not defaulted else output
 
 
 def _one_line(raw: str | None) -> str | None:

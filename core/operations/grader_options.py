@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from ..bank import make_named, prompts, save_prompt, settings
+from ..bank import grader_settings, list_prompts, make_named, save_prompt
 from ..errors import InputError
 from ..graders import (
     APIS,
@@ -20,18 +20,18 @@ from ..graders import (
     NORMALISATIONS,
     Grader,
     Prompt,
-    acting,
-    naming,
+    extend_access,
+    use_access,
     with_examples,
 )
 from ..jobs import LONGEST_PATIENCE, PATIENCE
-from .console import text_of
+from .console import read_text_file
 from .registry import Gathered, Option, Project, current_author
 
 
 def may_use_key(settings: Mapping[str, str]) -> AbstractContextManager[None]:
     """Allow the operation to use the key that the settings name, until the block ends."""
-    return acting(naming(settings.get("base_url"), settings.get("key_variable")))
+    return use_access(extend_access(settings.get("base_url"), settings.get("key_variable")))
 
 
 @dataclass
@@ -48,7 +48,7 @@ class GraderChoice:
         Raises:
             InputError: the grader is unknown, or a parameter is invalid.
         """
-        library = prompts(project)
+        library = list_prompts(project)
         if self.examples is not None:
             library = library | self._prompt_with_examples(project, library, self.examples)
         made, self.kind, self.parameters = make_named(project, self.kind, self.parameters, library)
@@ -56,10 +56,10 @@ class GraderChoice:
 
     def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
         """Save and return the chosen prompt with a file's examples, under a name of its own."""
-        chosen = self.parameters.get("prompt", settings(project, self.kind)[1].get("prompt"))
+        chosen = self.parameters.get("prompt", grader_settings(project, self.kind)[1].get("prompt"))
         if chosen not in library:
             raise InputError("option-missing", "--examples needs a few-shot prompt.", "Name it with --prompt.")
-        changed = with_examples(library[chosen], text_of(file), file.name)
+        changed = with_examples(library[chosen], read_text_file(file), file.name)
         named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
         save_prompt(project, named, current_author())
         self.parameters["prompt"] = named.name
@@ -93,7 +93,7 @@ Patience = Annotated[
 """Given in minutes; the operation receives seconds."""
 
 
-def _choice(
+def _grader_options(
     *,
     grader_name: Annotated[
         str, Option("--grader", help=f"Grader: {', '.join(GRADERS)}, or a name from exam graders list.")
@@ -136,10 +136,10 @@ def _choice(
         "cue": cue,
     }
     parameters = {name: value for name, value in named.items() if value is not None}
-    return GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples)
+    return GraderChoice(grader_name, parameters | dict(map(_parse_setting, settings)), examples)
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def _parse_setting(text: str) -> tuple[str, Any]:
     """Return name and value of NAME=VALUE; the value is parsed as JSON if possible, else it is a text."""
     name, equals, value = text.partition("=")
     if not equals or not name:
@@ -150,4 +150,4 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-GraderOptions = Annotated[GraderChoice, Gathered(_choice)]
+GraderOptions = Annotated[GraderChoice, Gathered(_grader_options)]

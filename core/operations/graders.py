@@ -13,7 +13,7 @@ from ..graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, tr
 from ..grading import pair_to_try
 from ..jobs import trial_control
 from ..measures import DRIFT_ALARM
-from .console import text_of
+from .console import read_text_file
 from .grader_options import GraderOptions
 from .registry import Argument, Author, Option, Output, Project, TextOutput, current_author, operation
 
@@ -26,19 +26,39 @@ def list_graders(
 
     Commands accept the name, the fingerprint, or another saved name of a grader.
     """
-    found = list_of_graders(project)
-    nothing = None if found else "No graders yet. To grade with the embedded default grader: exam grade"
-    return Output({"graders": [asdict(one) for one in found]}).note(nothing).table(
-        (
-            "name", "also called", "method", "model", "fingerprint", "grades", "failed attempts", "can grade",
-            "default",
-        ),
-        [
-            (one.name, ", ".join(one.also), one.method, one.model, one.fingerprint or None, one.grades, one.failures,
-             "yes" if one.can_grade else "no", "yes" if one.shown else "")
-            for one in found
-        ],
-    )  # fmt: skip
+    listed = list_of_graders(project)
+    nothing = None if listed else "No graders yet. To grade with the embedded default grader: exam grade"
+    return (
+        Output({"graders": [asdict(grader) for grader in listed]})
+        .note(nothing)
+        .table(
+            (
+                "name",
+                "also called",
+                "method",
+                "model",
+                "fingerprint",
+                "grades",
+                "failed attempts",
+                "can grade",
+                "default",
+            ),
+            [
+                (
+                    grader.name,
+                    ", ".join(grader.also),
+                    grader.method,
+                    grader.model,
+                    grader.fingerprint or None,
+                    grader.grades,
+                    grader.failures,
+                    "yes" if grader.can_grade else "no",
+                    "yes" if grader.shown else "",
+                )
+                for grader in listed
+            ],
+        )
+    )
 
 
 @operation("graders add", act="organize")
@@ -89,10 +109,10 @@ def test(
     asked, passage = pair_to_try(project, grader.spec, question_id, passage_id)
     control = trial_control(project, grader)
     if injections:
-        return _injections(grader.spec.name, try_injections(grader, asked, control=control))
+        return _injections_output(grader.spec.name, try_injections(grader, asked, control=control))
     trial = try_pair(grader, asked, passage, control)
-    output = Output({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
-    for exchange in _exchanges(trial):
+    output = Output({"grade": asdict(trial.grade), "exchanges": _exchange_records(trial)})
+    for exchange in _exchange_records(trial):
         output.line(f"--- prompt\n{exchange['asked']}\n--- answer\n{exchange['answered']}")
     rating = "-" if trial.grade.rating is None else trial.grade.rating
     output.line(f"--- result\nrating {rating}, {trial.grade.status}")
@@ -100,7 +120,7 @@ def test(
     return output.failing(failure if trial.grade.status == "failed" else None)
 
 
-def _injections(name: str, trial: InjectionTrial) -> Output:
+def _injections_output(name: str, trial: InjectionTrial) -> Output:
     worked = [one.name for one in trial.worked]
     families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
     counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
@@ -114,7 +134,7 @@ def _injections(name: str, trial: InjectionTrial) -> Output:
     )
 
 
-def _exchanges(trial: Trial) -> list[dict[str, str]]:
+def _exchange_records(trial: Trial) -> list[dict[str, str]]:
     return [
         {
             "asked": "" if exchange.messages is None else exchange.messages.joined(),
@@ -140,8 +160,8 @@ def watch(
     again. After an alarm, the grader is saved as a new edition with grades of its own.
     """
     grader, _, _ = bank.make_named(project, name, {})
-    found = grading.watch(project, grader, author, trial_control(project, grader), pairs)
-    return Output(asdict(found)).note(_drifted(found))
+    found = grading.watch_grader(project, grader, author, trial_control(project, grader), pairs)
+    return Output(asdict(found)).note(_describe_drift(found))
 
 
 @operation("graders card", act="read the bank", reads=lambda given: not given["make"])
@@ -158,20 +178,24 @@ def card(
     their inclusion probability, and intervals are clustered by query.
     """
     grader = bank.find_grader(project, name)
-    found = audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
-    if found is None:
+    grader_card = audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
+    if grader_card is None:
         return Output({"card": None}).note(f"No card of '{grader.spec.name}' yet. Make one with --make.")
-    output = Output({"card": found.as_dict()})
-    agreement = found.content["agreement"] or {"by_label": {}, "by_system": {}}
+    output = Output({"card": grader_card.as_dict()})
+    agreement = grader_card.content["agreement"] or {"by_label": {}, "by_system": {}}
     rows = [(f"relevant at label {label}", rate) for label, rate in agreement["by_label"].items()]
     rows += [(f"kappa of {run}", rate) for run, rate in agreement["by_system"].items()]
-    rows += [(f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
-             for rate in found.content["flips"]]  # fmt: skip
-    rows += [(part, {"value": found.content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")]
+    rows += [
+        (f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
+        for rate in grader_card.content["flips"]
+    ]
+    rows += [
+        (part, {"value": grader_card.content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")
+    ]
     return output.table(
         ("part", "value", "low", "high", "number"),
         [(part, *(rate.get(one) for one in ("value", "low", "high", "judged"))) for part, rate in rows],
-    ).note(found.says)
+    ).note(grader_card.says)
 
 
 @operation("graders probe", act="grade")
@@ -188,18 +212,18 @@ def probe(
     passages should keep their answer. All other changes should bring no answer.
     """
     grader, _, _ = bank.make_named(project, name, {})
-    grading.probe(project, grader, author, trial_control(project, grader), pairs)
-    return _rates(bank.flip_rates(project, grader.spec))
+    grading.probe_grader(project, grader, author, trial_control(project, grader), pairs)
+    return _flip_rates_output(bank.flip_rates(project, grader.spec))
 
 
-def _rates(found: list[bank.FlipRate]) -> Output:
+def _flip_rates_output(rates: list[bank.FlipRate]) -> Output:
     return (
-        Output({"changes": [asdict(one) | {"share": one.share} for one in found]})
+        Output({"changes": [asdict(rate) | {"share": rate.share} for rate in rates]})
         .table(
             ("change", "pairs", "flips", "share", "low", "high", "failed"),
-            [(one.change, one.pairs, one.flips, one.share, one.low, one.high, one.failed) for one in found],
+            [(rate.change, rate.pairs, rate.flips, rate.share, rate.low, rate.high, rate.failed) for rate in rates],
         )
-        .note(bank.robustness_note(found))
+        .note(bank.robustness_note(rates))
     )
 
 
@@ -208,13 +232,13 @@ def drift(
     project: Project,
 ) -> Output:
     """Show if the models behind watched graders changed, by the pairs that were asked again."""
-    found = [one for grader in bank.stored_graders(project) if (one := bank.drift(project, grader.spec))]
-    return Output({"graders": [asdict(one) for one in found]}).note(*(_drifted(one) for one in found))
+    found = [one for grader in bank.stored_graders(project) if (one := bank.grader_drift(project, grader.spec))]
+    return Output({"graders": [asdict(one) for one in found]}).note(*(_describe_drift(one) for one in found))
 
 
-def _drifted(found: bank.Drift) -> str:
-    evidence = found.checks[-1].evidence if found.checks else 0.0
-    return f"{found.says} Evidence of a change: {evidence:.2f} (alarm at {DRIFT_ALARM:.2f})."
+def _describe_drift(state: bank.Drift) -> str:
+    evidence = state.checks[-1].evidence if state.checks else 0.0
+    return f"{state.says} Evidence of a change: {evidence:.2f} (alarm at {DRIFT_ALARM:.2f})."
 
 
 @operation("prompts list", act="read the bank", reads=True)
@@ -222,7 +246,7 @@ def list_prompts(
     project: Project,
 ) -> Output:
     """List built-in prompts and prompts of the project."""
-    found = list(bank.prompts(project).values())
+    found = list(bank.list_prompts(project).values())
     return Output({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]}).table(
         ("name", "use", "answer", "source"), [(p.name, p.use, p.form, p.source) for p in found]
     )
@@ -235,7 +259,7 @@ def show_prompt(
     name: Annotated[str, Argument()],
 ) -> Output:
     """Show a prompt as YAML. You can edit it and save it under another name."""
-    library = bank.prompts(project)
+    library = bank.list_prompts(project)
     check_known("unknown-prompt", "prompt", library, name)
     return Output(asdict(library[name]) | {"hash": library[name].hash}).text(write_prompt(library[name]))
 
@@ -247,7 +271,7 @@ def save_prompt(
     file: Annotated[Path, Argument(file="read", exists=True)],
 ) -> str:
     """Save the prompt of a YAML FILE in the project."""
-    prompt = read_prompt(text_of(file), file.name)
+    prompt = read_prompt(read_text_file(file), file.name)
     changed = bank.save_prompt(project, prompt, current_author())
     return f"{'Saved' if changed else 'No change in'} prompt '{prompt.name}'."
 
@@ -257,10 +281,10 @@ def prices(
     project: Project,
 ) -> Output:
     """List or set the prices of models per million tokens."""
-    found = bank.prices(project)
-    return Output({"prices": {model: asdict(price) for model, price in found.items()}}).table(
+    known = bank.model_prices(project)
+    return Output({"prices": {model: asdict(price) for model, price in known.items()}}).table(
         ("model", "input", "output", "cached", "in a batch"),
-        [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
+        [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in known.items()],
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from .. import labels
-from ..audit import notice
-from ..bank import find_grader, graders, trust_notes
+from ..audit import audit_notice
+from ..bank import find_grader, label_graders, trust_notes
 from ..labels import (
     DEFAULT_MEASURE,
     PERS,
@@ -17,10 +17,10 @@ from ..labels import (
     Per,
     System,
     citation_grader,
-    citations,
     compare,
     leaderboard_of_files,
     leaderboard_per,
+    list_citations,
     nugget_board,
     response_support,
     support_agreement,
@@ -94,9 +94,9 @@ def leaderboard(
         )
     length = board.length_correlation()
     output.note(None if length is None else f"Spearman correlation of score and words: {length:z.2f}.")
-    audited = notice(project, policy) if board.needed else ""
+    audited = audit_notice(project, policy) if board.needed else ""
     trust = trust_notes(project, find_grader(project, policy.grader).spec) if board.needed else []
-    return output.note(audited, *trust, _basis(board), board.says_ungraded)
+    return output.note(audited, *trust, _describe_basis(board), board.says_ungraded)
 
 
 @operation("file-leaderboard", act="read the bank", at_shell=True)
@@ -127,24 +127,25 @@ def file_leaderboard(
 
     The files may be larger than memory.
     """
-    found = leaderboard_of_files(
+    result = leaderboard_of_files(
         GradeFiles(grades, runs, questions), measure, policy, memory, Path(spill) if spill else None,
         ProgressLines("queries").count, with_ungraded,
     )  # fmt: skip
-    counts = {"grades": found.grades, "failed": found.failed, "labels": found.labels}
+    counts = {"grades": result.grades, "failed": result.failed, "labels": result.labels}
     return (
-        Output(found.board.as_dict() | counts)
+        Output(result.board.as_dict() | counts)
         .table(
-            ("rank", "run", found.board.measure, "std error", "queries"),
-            [(s.rank, s.run, s.score, s.std_error, s.queries) for s in found.board.systems],
+            ("rank", "run", result.board.measure, "std error", "queries"),
+            [(s.rank, s.run, s.score, s.std_error, s.queries) for s in result.board.systems],
         )
         .note(
-            f"Grades: {found.grades:,} ({found.failed:,} failed). Labels: {found.labels:,}.", found.board.says_ungraded
+            f"Grades: {result.grades:,} ({result.failed:,} failed). Labels: {result.labels:,}.",
+            result.board.says_ungraded,
         )
     )
 
 
-def _basis(board: Leaderboard) -> str:
+def _describe_basis(board: Leaderboard) -> str:
     if board.usable >= board.needed:
         return ""
     return f"Graded: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%})."
@@ -177,20 +178,23 @@ def correlate(
     policy: PolicyOptions,
 ) -> Output:
     """Correlate a leaderboard with the official leaderboard."""
-    found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries)
-    result = found.correlation
+    comparison = compare(
+        project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries
+    )
+    result = comparison.correlation
     further = {
         name: None if result.undefined else value
-        for name, value in correlate_by(correlation, found.board.scores, found.official.scores).items()
+        for name, value in correlate_by(correlation, comparison.board.scores, comparison.official.scores).items()
         if name not in vars(result)
     }
-    output = Output(found.as_dict() | further)
+    output = Output(comparison.as_dict() | further)
     output.line(
-        f"{found.board.measure} ({found.board.source}) against {found.official.measure} ({found.official.source})."
+        f"{comparison.board.measure} ({comparison.board.source}) against {comparison.official.measure} "
+        f"({comparison.official.source})."
         f" Systems: {result.systems}. Ties: {result.ties}."
     )
-    output.line(found.queries.says)
-    output.note(_basis(found.board))
+    output.line(comparison.queries.says)
+    output.note(_describe_basis(comparison.board))
     if result.undefined:
         return output.line(f"Undefined: {result.undefined}")
     names = ("spearman", "kendall", "tau_ap", "pearson")
@@ -247,23 +251,23 @@ def show_support(
         return Output({"grader": grader and grader.spec.name, "runs": [], "responses": [], "agreement": []}).note(
             "No responses yet. Import responses: exam import responses FILE..."
         )
-    found: dict[str, dict[str, Any]] = {one.run: {"run": one.run, "responses": 0} for one in responses}
-    for one in responses:
-        row = found[one.run]
+    rows_by_run: dict[str, dict[str, Any]] = {item.run: {"run": item.run, "responses": 0} for item in responses}
+    for item in responses:
+        row = rows_by_run[item.run]
         row["responses"] += 1
         for count in ("sentences", "citations", "unresolved", "ungraded", "failed"):
-            row[count] = row.get(count, 0) + getattr(one, count)
-    graded = any(one.grades for one in graders(project))
+            row[count] = row.get(count, 0) + getattr(item, count)
+    graded = any(item.grades for item in label_graders(project))
     for name, measure in MEASURES_OF.items():
         systems: dict[str, System] = {}
         if name != "coverage" or graded:
             wanted = parse_measure(f"{measure}@1" if first else measure)
             board = support_board(project, wanted, policy, grader, 0.5 if partial else 1.0)
             systems = {system.run: system for system in board.systems}
-        for run, row in found.items():
+        for run, row in rows_by_run.items():
             system = systems.get(run)
             row |= {name: system and system.score, f"{name}_error": system and system.std_error}
-    rows = sorted(found.values(), key=lambda row: (-(row["recall"] or 0), row["run"]))
+    rows = sorted(rows_by_run.values(), key=lambda row: (-(row["recall"] or 0), row["run"]))
     agreement = [
         {
             "assessor": person,
@@ -277,7 +281,7 @@ def show_support(
         {
             "grader": grader and grader.spec.name,
             "runs": rows,
-            "responses": [asdict(one) for one in responses],
+            "responses": [asdict(item) for item in responses],
             "agreement": agreement,
         }
     )
@@ -299,7 +303,7 @@ def show_support(
 
 
 @operation("support list", act="read the bank", reads=True)
-def list_citations(
+def list_support(
     project: Project,
     *,
     support_grader: GraderName = None,
@@ -310,12 +314,20 @@ def list_citations(
     author: Author,
 ) -> Output:
     """List the sentences of responses with the passages that they cite."""
-    found = citations(project, citation_grader(project, support_grader), run, query_id, author, limit, offset)
-    return Output({"citations": [asdict(one) for one in found]}).table(
+    listed = list_citations(project, citation_grader(project, support_grader), run, query_id, author, limit, offset)
+    return Output({"citations": [asdict(citation) for citation in listed]}).table(
         ("passage", "sentence", "cited", "rating", "value", "state", "text"),
         [
-            (one.passage_id, one.position, one.cited_id, one.rating, one.value, one.state, one_line(one.sentence, 60))
-            for one in found
+            (
+                citation.passage_id,
+                citation.position,
+                citation.cited_id,
+                citation.rating,
+                citation.value,
+                citation.state,
+                one_line(citation.sentence, 60),
+            )
+            for citation in listed
         ],
     )
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..store import ActName, Door, Project, find_door, open_project
-from .console import at_a_shell, guest, tell
+from .console import current_guest, print_message, refuse_in_server
 
 HEALTH_SECONDS = 20.0
 """Seconds that a server may take to answer."""
@@ -51,7 +51,7 @@ class Opening:
         Raises:
             InputError: no project was named, or a server runs the operation.
         """
-        at_a_shell()
+        refuse_in_server()
         if self.file is None:
             raise InputError(
                 "no-project-named", "No project was named.", "Use --project FILE.duckdb, or set EXAM_PROJECT."
@@ -66,25 +66,25 @@ class Opening:
         Raises:
             Elsewhere: a server has it open.
         """
-        if (host := guest()) is not None:
+        if (host := current_guest()) is not None:
             # This checks the role of a request with a token. The owner may do everything.
             with host.project.doing(self._act):
-                yield from _told_of_faults(host.project)
+                yield from _report_reopening(host.project)
             return
-        if (door := answering(self.path)) is not None:
+        if (door := find_answering_door(self.path)) is not None:
             raise Elsewhere(door, str(self.path))
         with closing(open_project(self.path, self._only_reads)) as project:
-            yield from _told_of_faults(project)
+            yield from _report_reopening(project)
 
 
-def _told_of_faults(project: Project) -> Iterator[Project]:
+def _report_reopening(project: Project) -> Iterator[Project]:
     before = len(project.reopenings)
     yield project
     if len(project.reopenings) > before:
-        tell("The database failed and was reopened. All saved data is intact.")
+        print_message("The database failed and was reopened. All saved data is intact.")
 
 
-def answering(path: Path) -> Door | None:
+def find_answering_door(path: Path) -> Door | None:
     """Return the door of a project whose server answers; None if the project is to be opened here.
 
     Raises:
@@ -97,7 +97,7 @@ def answering(path: Path) -> Door | None:
     server = http.client.HTTPConnection(place.hostname or "127.0.0.1", place.port, timeout=HEALTH_SECONDS)
     try:
         with closing(server):
-            server.request("GET", f"{place.path}/api/v1/door", headers=authorization(door))
+            server.request("GET", f"{place.path}/api/v1/door", headers=authorization_header(door))
             answer = server.getresponse()
             if answer.status != 200:
                 return None
@@ -113,6 +113,6 @@ def answering(path: Path) -> Door | None:
     return door
 
 
-def authorization(door: Door) -> dict[str, str]:
+def authorization_header(door: Door) -> dict[str, str]:
     """Return the header with a door's token."""
     return {"Authorization": f"Bearer {door.token}"}

@@ -12,7 +12,7 @@ import duckdb
 from ..errors import LONGEST_MESSAGE, InputError, WorkbenchError
 from ..store import no_room
 from ..text import one_line
-from .console import print_json, table_lines, tell, write
+from .console import print_json, print_message, print_text, table_lines
 
 Part = Literal["text", "table", "note"]
 
@@ -67,7 +67,7 @@ class Output:
         else:
             for part, texts in self._parts:
                 for text in texts:
-                    write(text, "error" if part == "note" else "output")
+                    print_text(text, "error" if part == "note" else "output")
         if self.failure is not None:
             raise self.failure
 
@@ -85,7 +85,7 @@ def print_result(result: Any, as_json: bool) -> None:
     if isinstance(result, Output):
         result.print(as_json)
     elif result is not None:
-        tell(result)
+        print_message(result)
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -99,7 +99,7 @@ def at_most_one(**options: str) -> Decorator:
     """
     *first, last = options.values()
     said = f"{', '.join(first)} and {last} cannot be combined."
-    return _limited(range(2), options, "options-exclude-each-other", said, "Use one of them.")
+    return _limit_options(range(2), options, "options-exclude-each-other", said, "Use one of them.")
 
 
 def exactly_one(code: str, hint: str, **options: str) -> Decorator:
@@ -109,19 +109,19 @@ def exactly_one(code: str, hint: str, **options: str) -> Decorator:
         code, hint: of the error.
         options: as in `at_most_one`.
     """
-    return _limited((1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint)
+    return _limit_options((1,), options, code, f"Exactly one of {' and '.join(options.values())} is needed.", hint)
 
 
-def _limited(numbers: Collection[int], options: Collection[str], *error: str) -> Decorator:
+def _limit_options(numbers: Collection[int], options: Collection[str], *error: str) -> Decorator:
     def with_check(operation: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(operation)
-        def checked(*args: Any, **given: Any) -> Any:
+        def check_first(*args: Any, **given: Any) -> Any:
             values = [given[name] for name in options]
             if sum(value is not None and value is not False and value != () for value in values) not in numbers:
                 raise InputError(*error)
             return operation(*args, **given)
 
-        return checked
+        return check_first
 
     return with_check
 
@@ -153,10 +153,10 @@ def tell_failure(error: BaseException) -> int:
         BaseException: the same error, if it is a fault of the program.
     """
     if isinstance(error, KeyboardInterrupt):
-        tell("exam: stopped.")
+        print_message("exam: stopped.")
         return 1
     known = as_workbench_error(error)
     if known is None:
         raise error
-    tell(f"exam: {known}")
+    print_message(f"exam: {known}")
     return 2 if isinstance(known, InputError) else 1

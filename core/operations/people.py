@@ -8,26 +8,26 @@ from datetime import datetime
 from typing import Annotated
 
 from .. import labels
-from ..labels import overrides, write_withdrawal
+from ..labels import find_overrides, write_withdrawal
 from ..records import (
     Sought,
-    activity as activity_of,
     activity_csv,
-    assessed,
+    assessor_judgments,
     blind_judgments,
     bring_back as put_back,
     change_member,
+    find_tokens,
     for_confirming,
     hold_out,
     judging,
-    judgments,
+    judgment_sources,
+    list_actions as activity_of,
     make_token,
     remove_member,
     set_hold_out,
     set_member,
+    source_judgments,
     source_of,
-    sources,
-    tokens,
     undo_member,
     withdraw_token,
 )
@@ -47,7 +47,7 @@ def set_override(
     author: Author,
 ) -> Output:
     """Override the grader's rating of how well PASSAGE answers QUESTION, from 0 to 5."""
-    key = labels.override(project, question_id, passage_id, rating, reason, author)
+    key = labels.add_override(project, question_id, passage_id, rating, reason, author)
     return Output({"override": key}).note(f"Saved override {key}. To withdraw it: exam overrides withdraw {key}")
 
 
@@ -74,7 +74,7 @@ def confirm(
 ) -> str:
     """Confirm overrides for the new wording of a reworded question."""
     for key in keys:
-        labels.confirm(project, key, author)
+        labels.confirm_override(project, key, author)
     return f"Confirmed {how_many(len(keys), 'overrides')} for the current wording."
 
 
@@ -87,10 +87,12 @@ def list_overrides(
     stale: Annotated[bool, Option(help="Only overrides whose question was reworded later.")] = False,
 ) -> Output:
     """List the current overrides, newest first."""
-    found = [
-        one for one in overrides(project, query_id) if (one.stale or not stale) and (who is None or one.author == who)
+    current = [
+        override
+        for override in find_overrides(project, query_id)
+        if (override.stale or not stale) and (who is None or override.author == who)
     ]
-    output = Output({"overrides": [asdict(one) for one in found]}).table(
+    output = Output({"overrides": [asdict(override) for override in current]}).table(
         ("override", "query", "question", "passage", "rating", "stale", "author", "reason"),
         [
             (
@@ -103,10 +105,10 @@ def list_overrides(
                 o.author,
                 o.reason,
             )
-            for o in found
+            for o in current
         ],
     )
-    waiting = " ".join(str(one.key) for one in found if one.stale)
+    waiting = " ".join(str(override.key) for override in current if override.stale)
     confirming = f"To confirm the stale overrides: exam overrides confirm {waiting}. You can also withdraw them."
     return output.note(confirming if waiting else None)
 
@@ -122,7 +124,7 @@ def set_judgment(
     author: Author,
 ) -> str:
     """Judge PASSAGE for QUERY, from 0 to 3. This replaces your earlier judgment."""
-    judging.judge(project, query_id, passage_id, value, author, note)
+    judging.judge_passage(project, query_id, passage_id, value, author, note)
     return f"Saved judgment {value} under source '{source_of(author)}'."
 
 
@@ -135,7 +137,7 @@ def withdraw_judgment(
     author: Author,
 ) -> str:
     """Withdraw your judgment of PASSAGE for QUERY. The history keeps it."""
-    judging.withdraw(project, query_id, passage_id, author)
+    judging.withdraw_judgment(project, query_id, passage_id, author)
     return "Judgment withdrawn."
 
 
@@ -150,13 +152,16 @@ def list_judgments(
 
     To get imported judgments, use exam export qrels.
     """
-    found = assessed(project, query_id, who)
-    blind = {name: blind_judgments(project, name) for name in {one.author for one in found}}
-    first = [blind[one.author].get((one.query_id, one.passage_id)) for one in found]
-    listed = [asdict(one) | {"first_blind": value} for one, value in zip(found, first, strict=True)]
+    rows = assessor_judgments(project, query_id, who)
+    blind = {name: blind_judgments(project, name) for name in {judgment.author for judgment in rows}}
+    first = [blind[judgment.author].get((judgment.query_id, judgment.passage_id)) for judgment in rows]
+    listed = [asdict(judgment) | {"first_blind": value} for judgment, value in zip(rows, first, strict=True)]
     return Output({"judgments": listed}).table(
         ("assessor", "query", "passage", "value", "first blind"),
-        [(one.author, one.query_id, one.passage_id, one.value, value) for one, value in zip(found, first, strict=True)],
+        [
+            (judgment.author, judgment.query_id, judgment.passage_id, judgment.value, value)
+            for judgment, value in zip(rows, first, strict=True)
+        ],
     )
 
 
@@ -175,14 +180,18 @@ def hold_out_judgments(
 
     exam agreement --held-out reports the agreement on them.
     """
-    found = hold_out(project) if share is None else set_hold_out(project, share, author, seed)
-    if found is None:
+    setting = hold_out(project) if share is None else set_hold_out(project, share, author, seed)
+    if setting is None:
         return Output({"hold_out": None}).line("No judgments are held out.")
-    held = for_confirming(project)
-    counts = {} if held is None else {name: sum(map(len, judgments(held, name).values())) for name in sources(held)}
+    confirming = for_confirming(project)
+    counts = (
+        {}
+        if confirming is None
+        else {name: sum(map(len, source_judgments(confirming, name).values())) for name in judgment_sources(confirming)}
+    )
     return (
-        Output({"hold_out": asdict(found), "held_out": counts})
-        .line(f"Share: {found.share:g}. Seed: {found.seed}. Set at bank version {found.version}.")
+        Output({"hold_out": asdict(setting), "held_out": counts})
+        .line(f"Share: {setting.share:g}. Seed: {setting.seed}. Set at bank version {setting.version}.")
         .table(("source", "held out"), list(counts.items()))
     )
 
@@ -204,7 +213,7 @@ def add_person(
 
     IDENTITY is the e-mail address of the login, or the subject from the login provider.
     """
-    return _said(set_member(project, identity, role, author, name, queries or None))
+    return _describe_member(set_member(project, identity, role, author, name, queries or None))
 
 
 @operation("people set", act="manage people")
@@ -219,7 +228,7 @@ def change_person(
     author: Author,
 ) -> str:
     """Change the role, name or queries of IDENTITY."""
-    return _said(change_member(project, identity, author, role, name, queries or None, all_queries))
+    return _describe_member(change_member(project, identity, author, role, name, queries or None, all_queries))
 
 
 @operation("people remove", act="manage people")
@@ -243,7 +252,7 @@ def undo_person(
 ) -> str:
     """Undo the last change to the role of IDENTITY."""
     now = undo_member(project, identity, author)
-    return _said(now) if now else f"{identity} has no role."
+    return _describe_member(now) if now else f"{identity} has no role."
 
 
 @operation("people list", act="manage people", reads=True)
@@ -251,17 +260,22 @@ def list_people(
     project: Project,
 ) -> Output:
     """List people, their roles and the queries of assessors."""
-    found = project.members().values()
-    return Output({"people": [vars(one) for one in found]}).table(
+    members = project.members().values()
+    return Output({"people": [vars(member) for member in members]}).table(
         ("identity", "name", "role", "queries"),
         [
-            (one.identity, one.name, one.role, " ".join(one.queries) if one.queries is not None else "all")
-            for one in found
+            (
+                member.identity,
+                member.name,
+                member.role,
+                " ".join(member.queries) if member.queries is not None else "all",
+            )
+            for member in members
         ],
     )
 
 
-def _said(member: Member) -> str:
+def _describe_member(member: Member) -> str:
     limit = "" if member.queries is None else f" for {how_many(len(member.queries), 'queries')}"
     return f"Role of {member.identity}: {member.role}{limit}. Name for recorded actions: {member.name}."
 
@@ -285,12 +299,19 @@ def list_tokens(
 ) -> Output:
     """List the names, roles and use of tokens. The tokens themselves are not stored."""
     with project.doing("manage people"):
-        found = tokens(project)
-    return Output({"tokens": [asdict(one) for one in found]}).table(
+        listed = find_tokens(project)
+    return Output({"tokens": [asdict(token) for token in listed]}).table(
         ("name", "role", "created", "by", "last used", "revoked"),
         [
-            (one.name, one.role, _day(one.made_at), one.author, _day(one.used_at), _day(one.withdrawn_at))
-            for one in found
+            (
+                token.name,
+                token.role,
+                _day_text(token.made_at),
+                token.author,
+                _day_text(token.used_at),
+                _day_text(token.withdrawn_at),
+            )
+            for token in listed
         ],
     )
 
@@ -307,7 +328,7 @@ def revoke_token(
     return f"Token '{name}' is revoked."
 
 
-def _day(at: object) -> str | None:
+def _day_text(at: object) -> str | None:
     return None if at is None else f"{at:%Y-%m-%d %H:%M}"
 
 
@@ -330,25 +351,28 @@ def activity(
     sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
     if as_csv:
         return Output().text(activity_csv(project, sought))
-    found = activity_of(project, sought, limit or 0)
+    result = activity_of(project, sought, limit or 0)
     return Output(
         {
-            "total": found.total,
+            "total": result.total,
             "acts": [
                 {
-                    "number": one.key,
-                    "happened_at": one.happened_at.isoformat(timespec="seconds"),
-                    "who": one.author,
-                    "act": one.act,
-                    "what": one.said,
-                    "detail": one.detail,
+                    "number": entry.key,
+                    "happened_at": entry.happened_at.isoformat(timespec="seconds"),
+                    "who": entry.author,
+                    "act": entry.act,
+                    "what": entry.said,
+                    "detail": entry.detail,
                 }
-                for one in found.acts
+                for entry in result.acts
             ],
         }
     ).table(
         ("number", "when", "who", "action"),
-        [(one.key, one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
+        [
+            (entry.key, entry.happened_at.isoformat(" ", timespec="minutes"), entry.author, entry.said)
+            for entry in result.acts
+        ],
     )
 
 

@@ -8,7 +8,7 @@ from ..labels import Policy, usual_min_judgment
 from .registry import Gathered, Option
 
 
-def _policy(
+def _policy_options(
     *,
     grader: Annotated[str | None, Option(help="Name of the grader; see exam graders list.")] = None,
     bank_version: Annotated[int | None, Option(help="Bank version (default: the newest).")] = None,
@@ -57,7 +57,7 @@ def _policy(
     )
 
 
-PolicyOptions = Annotated[Policy, Gathered(_policy)]
+PolicyOptions = Annotated[Policy, Gathered(_policy_options)]
 
 QueriesOption = Annotated[
     Literal["common", "all", "own"],

@@ -14,10 +14,10 @@ from .. import __version__, audit, bank, charts, exams, exchange, labels, review
 from ..errors import InputError, check_known
 from ..exchange import Section, Table
 from ..graders import GRADERS
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..labels import Comparison, Leaderboard, Policy
 from ..measures import item_response, parse_measure
-from ..records import sources
+from ..records import judgment_sources
 from ..store import Project
 
 NOTE_LENGTH = 80
@@ -61,126 +61,130 @@ def draw_figure(project: Project, name: str, wanted: FigureRequest) -> charts.Ch
     return chart
 
 
-def _boards(project: Project, wanted: FigureRequest) -> dict[str, Leaderboard]:
+def _find_boards(project: Project, wanted: FigureRequest) -> dict[str, Leaderboard]:
     """Return the leaderboards of the wanted measures by title."""
-    made = [labels.leaderboard(project, one, wanted.source, wanted.policy) for one in wanted.measures]
-    return {_title(board): board for board in made}
+    made = [labels.leaderboard(project, measure, wanted.source, wanted.policy) for measure in wanted.measures]
+    return {_board_title(board): board for board in made}
 
 
-def _title(board: Leaderboard) -> str:
+def _board_title(board: Leaderboard) -> str:
     return f"{'Exam' if board.source == 'exam' else board.source} {board.measure}"
 
 
-def _noted(chart: charts.Chart, notes: Iterable[str]) -> charts.Chart:
+def _add_notes(chart: charts.Chart, notes: Iterable[str]) -> charts.Chart:
     """Return a chart with sentences above it about data that it does not show."""
-    told = [line for note in notes for line in textwrap.wrap(note, NOTE_LENGTH)]
-    return chart.properties(title=alt.Title("", subtitle=told)) if told else chart
+    lines = [line for note in notes for line in textwrap.wrap(note, NOTE_LENGTH)]
+    return chart.properties(title=alt.Title("", subtitle=lines)) if lines else chart
 
 
-def _leaderboard(project: Project, wanted: FigureRequest) -> charts.Chart:
-    board = next(iter(_boards(project, wanted).values()))
-    groups = study.alike(board, study.remembered_pairs(project, board, "t")).groups
-    return _noted(charts.leaderboard_chart(board, groups), [board.says_ungraded])
+def _draw_leaderboard(project: Project, wanted: FigureRequest) -> charts.Chart:
+    board = next(iter(_find_boards(project, wanted).values()))
+    groups = study.group_alike(board, study.remembered_pairs(project, board, "t")).groups
+    return _add_notes(charts.leaderboard_chart(board, groups), [board.says_ungraded])
 
 
-def _leaderboards(project: Project, wanted: FigureRequest) -> charts.Chart | None:
+def _draw_panel(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     official = labels.official_board(project, wanted.against, wanted.measures[0], wanted.policy)
-    found = study.panel(official, _boards(project, wanted), _title(official))
-    return _noted(charts.panel_chart(found), found.left_out.values()) if found.marks else None
+    panel = study.make_board_panel(official, _find_boards(project, wanted), _board_title(official))
+    return _add_notes(charts.panel_chart(panel), panel.left_out.values()) if panel.marks else None
 
 
-def _scatter(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    return _system_scatter(_compared(project, wanted))
+def _draw_scatter(project: Project, wanted: FigureRequest) -> charts.Chart | None:
+    return _system_scatter(_compare_boards(project, wanted))
 
 
 def _system_scatter(found: Comparison) -> charts.Chart | None:
     points, _ = study.system_points(found.official, found.board)
-    titles = (_title(found.official), _title(found.board))
+    titles = (_board_title(found.official), _board_title(found.board))
     return charts.system_scatter(points, *titles, size=charts.PRINTED_CLOUD) if points else None
 
 
-def _slope(project: Project, wanted: FigureRequest) -> charts.Chart:
-    found = _compared(project, wanted)
-    return charts.slope_chart(found.official, found.board, titles=(_title(found.official), _title(found.board)))
+def _draw_slope(project: Project, wanted: FigureRequest) -> charts.Chart:
+    comparison = _compare_boards(project, wanted)
+    return charts.slope_chart(
+        comparison.official,
+        comparison.board,
+        titles=(_board_title(comparison.official), _board_title(comparison.board)),
+    )
 
 
-def _compared(project: Project, wanted: FigureRequest) -> Comparison:
+def _compare_boards(project: Project, wanted: FigureRequest) -> Comparison:
     return labels.compare(project, wanted.measures[0], wanted.against, wanted.source, policy=wanted.policy)
 
 
-def _significance(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    board = next(iter(_boards(project, wanted).values()))
+def _draw_significance(project: Project, wanted: FigureRequest) -> charts.Chart | None:
+    board = next(iter(_find_boards(project, wanted).values()))
     rows = study.remembered_pairs(project, board, "t")
     return charts.difference_matrix(rows, list(board.scores)) if rows else None
 
 
-def _queries(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    board = next(iter(_boards(project, wanted).values()))
+def _draw_queries(project: Project, wanted: FigureRequest) -> charts.Chart | None:
+    board = next(iter(_find_boards(project, wanted).values()))
     first, second = (*wanted.runs, *(run for run in board.scores if run not in wanted.runs), "", "")[:2]
-    found = study.query_points(project, board, first, board, second)
-    return charts.query_scatter(found, first, second, alike=True) if found.points else None
+    points = study.query_points(project, board, first, board, second)
+    return charts.query_scatter(points, first, second, alike=True) if points.points else None
 
 
-def _coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
-    found = labels.cover_curves(project, wanted.policy, labels.DEFAULT_MAX_K, wanted.runs or None)
-    order = found.order(wanted.policy.cutoff)
-    return charts.coverage_chart(found, order if wanted.runs else order[:LINES])
+def _draw_coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
+    curves = labels.cover_curves(project, wanted.policy, labels.DEFAULT_MAX_K, wanted.runs or None)
+    order = curves.order(wanted.policy.cutoff)
+    return charts.coverage_chart(curves, order if wanted.runs else order[:LINES])
 
 
-def _examinees(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    rows = exams.exam_board(exams.responses(project, query_id=wanted.exam))
-    known = exams.statistics(exams.exam_items(project, wanted.exam))
+def _draw_examinees(project: Project, wanted: FigureRequest) -> charts.Chart | None:
+    rows = exams.exam_board(exams.examinee_responses(project, query_id=wanted.exam))
+    known = exams.summarize_items(exams.exam_items(project, wanted.exam))
     return charts.accuracy_chart(rows, known.baselines) if rows else None
 
 
-def _topics(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    found = exams.responses(project, query_id=wanted.exam)
-    order = [row.student.name for row in exams.exam_board(found)]
-    return charts.topic_chart(rows, order) if (rows := exams.by_topic(found)) else None
+def _draw_topics(project: Project, wanted: FigureRequest) -> charts.Chart | None:
+    answers = exams.examinee_responses(project, query_id=wanted.exam)
+    order = [row.student.name for row in exams.exam_board(answers)]
+    return charts.topic_chart(rows, order) if (rows := exams.by_topic(answers)) else None
 
 
-def _of_items(title: str, values: Callable[..., Any]) -> Callable[[Project, FigureRequest], charts.Chart]:
-    def draw(project: Project, wanted: FigureRequest) -> charts.Chart:
-        told = exams.abilities(project, wanted.exam)
-        curves = values(item_response.GRID, told.fit.items).T.tolist()
-        names = [row.item for row in told.items]
-        return charts.ability_curves(dict(zip(names, curves, strict=True)), told.fit.theta.tolist(), title)
+def _item_curves_drawer(title: str, values: Callable[..., Any]) -> Callable[[Project, FigureRequest], charts.Chart]:
+    def draw_curves(project: Project, wanted: FigureRequest) -> charts.Chart:
+        analysis = exams.fit_abilities(project, wanted.exam)
+        curves = values(item_response.GRID, analysis.fit.items).T.tolist()
+        names = [row.item for row in analysis.items]
+        return charts.ability_curves(dict(zip(names, curves, strict=True)), analysis.fit.theta.tolist(), title)
 
-    return draw
+    return draw_curves
 
 
-def _information(project: Project, wanted: FigureRequest) -> charts.Chart:
-    told = exams.abilities(project, wanted.exam)
+def _draw_information(project: Project, wanted: FigureRequest) -> charts.Chart:
+    analysis = exams.fit_abilities(project, wanted.exam)
     kinds = exams.item_kinds(project, exams.exam_items(project, wanted.exam))
-    curves, _ = charts.information_curves(told, kinds[wanted.by] if wanted.by else {})
-    return charts.ability_curves(curves, told.fit.theta.tolist())
+    curves, _ = charts.information_curves(analysis, kinds[wanted.by] if wanted.by else {})
+    return charts.ability_curves(curves, analysis.fit.theta.tolist())
 
 
-def _shortening(project: Project, wanted: FigureRequest) -> charts.Chart:
-    steps = exams.shorter(project, wanted.exam).steps
+def _draw_shortening(project: Project, wanted: FigureRequest) -> charts.Chart:
+    steps = exams.propose_shorter_exam(project, wanted.exam).steps
     return charts.ability_curves({f"{step.items} items": step.curve.tolist() for step in steps})
 
 
-def _audit(project: Project, wanted: FigureRequest) -> charts.Chart:
-    found = audit.find_audit(project, wanted.audit)
-    return charts.forecast_chart(audit.forecast(project, found), found.goal)
+def _draw_audit(project: Project, wanted: FigureRequest) -> charts.Chart:
+    plan = audit.find_audit(project, wanted.audit)
+    return charts.forecast_chart(audit.forecast_audit(project, plan), plan.goal)
 
 
 FIGURES: dict[str, Callable[[Project, FigureRequest], charts.Chart | None]] = {
-    "leaderboard": _leaderboard,
-    "leaderboards": _leaderboards,
-    "scatter": _scatter,
-    "slope": _slope,
-    "significance": _significance,
-    "queries": _queries,
-    "coverage": _coverage,
-    "examinees": _examinees,
-    "topics": _topics,
-    "characteristic-curves": _of_items("Probability of a right answer", item_response.probability),
-    "item-information": _of_items("Information", item_response.information),
-    "information": _information,
-    "shortening": _shortening,
-    "audit": _audit,
+    "leaderboard": _draw_leaderboard,
+    "leaderboards": _draw_panel,
+    "scatter": _draw_scatter,
+    "slope": _draw_slope,
+    "significance": _draw_significance,
+    "queries": _draw_queries,
+    "coverage": _draw_coverage,
+    "examinees": _draw_examinees,
+    "topics": _draw_topics,
+    "characteristic-curves": _item_curves_drawer("Probability of a right answer", item_response.answer_probability),
+    "item-information": _item_curves_drawer("Information", item_response.answer_information),
+    "information": _draw_information,
+    "shortening": _draw_shortening,
+    "audit": _draw_audit,
 }
 """The function that draws each figure, by name; None without data."""
 
@@ -215,9 +219,9 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
     else:
         board = labels.leaderboard(project, measure, "exam", policy)
     audited = audit.audited_by(project, policy, board.measure)
-    found = study.summarize(project, board, compared, audited.measure_title if audited else None)
+    summary = study.summarize_board(project, board, compared, audited.measure_title if audited else None)
     sections = [
-        Section("Leaderboard", list(_leaderboard_parts(project, board, compared, found, policy))),
+        Section("Leaderboard", list(_leaderboard_parts(project, board, compared, summary, policy))),
         Section("Agreement", list(_agreement_parts(project, compared, policy))),
         Section("Sample size", list(_sample_parts(project, board, measure, policy))),
         Section("Audit", list(_audit_parts(project, audited, policy))),
@@ -225,18 +229,18 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
         *(_question_sections(project, board.policy) if wanted.questions else []),
     ]
     title = f"{project.name}: {board.measure}"
-    return exchange.report_html(title, found.says, [section for section in sections if section.parts])
+    return exchange.report_html(title, summary.says, [section for section in sections if section.parts])
 
 
-def _figure(caption: str, chart: charts.Chart) -> exchange.Figure:
-    return exchange.Figure(caption, charts.picture(charts.for_print(chart), ".svg").decode())
+def _make_figure(caption: str, chart: charts.Chart) -> exchange.Figure:
+    return exchange.Figure(caption, charts.render_chart(charts.for_print(chart), ".svg").decode())
 
 
 Parts = Iterator[str | tuple[str, ...] | Table | exchange.Figure]
 
 
 def _leaderboard_parts(
-    project: Project, board: Leaderboard, compared: Comparison | None, found: study.Summary, policy: Policy
+    project: Project, board: Leaderboard, compared: Comparison | None, summary: study.Summary, policy: Policy
 ) -> Parts:
     if exchange.is_demo(project):
         yield exchange.MADE_COLLECTION
@@ -255,39 +259,41 @@ def _leaderboard_parts(
             row += [other.score, other.std_error, other.rank] if other else [None, None, None]
     yield Table(f"Systems by {board.measure}", head, rows)
     if board.systems:
-        yield _figure(
+        yield _make_figure(
             "Scores with one standard error. Lines on the right join systems that are not separated (paired t test,"
             " Holm's method).",
-            charts.leaderboard_chart(board, found.groups.groups),
+            charts.leaderboard_chart(board, summary.groups.groups),
         )
         if parse_measure(board.measure).takes_grades:
-            yield _figure(
+            yield _make_figure(
                 "Share of the questions that the first passages answer, for the best systems, with one standard error.",
-                _coverage(project, FigureRequest(policy=policy)),
+                _draw_coverage(project, FigureRequest(policy=policy)),
             )
 
 
 def _agreement_parts(project: Project, compared: Comparison | None, policy: Policy) -> Parts:
     if compared is None:
         return
-    found, official = compared.correlation, compared.official
+    correlation, official = compared.correlation, compared.official
     yield compared.queries.says
-    if found.undefined:
-        yield f"Correlation with {official.source} is undefined: {found.undefined}"
+    if correlation.undefined:
+        yield f"Correlation with {official.source} is undefined: {correlation.undefined}"
     else:
-        coefficients = (found.spearman, found.kendall, found.tau_ap, found.pearson)
+        coefficients = (correlation.spearman, correlation.kendall, correlation.tau_ap, correlation.pearson)
         yield Table(
-            f"Correlation with {official.source} {official.measure} over {found.systems} systems",
+            f"Correlation with {official.source} {official.measure} over {correlation.systems} systems",
             ["Spearman", "Kendall (tau-b)", "tau_AP", "Pearson"],
             [list(coefficients)],
             digits=3,
         )
         if chart := _system_scatter(compared):
-            yield _figure("Systems on both leaderboards, with one standard error.", chart)
-    if official.source not in sources(project):
+            yield _make_figure("Systems on both leaderboards, with one standard error.", chart)
+    if official.source not in judgment_sources(project):
         return
     try:
-        both = review.agreement(project, review.Labels(policy), review.Judgments(official.source, policy.min_judgment))
+        both = review.side_agreement(
+            project, review.Labels(policy), review.Judgments(official.source, policy.min_judgment)
+        )
     except InputError as error:
         yield error.message
         return
@@ -309,33 +315,35 @@ def _sample_parts(project: Project, board: Leaderboard, measure: str, policy: Po
     queries = study.sample_queries(project, board)
     questions = study.sample_questions(project, measure, policy)
     if queries:
-        yield _figure(study.says_queries(queries), charts.sample_chart(queries, "separable", "Queries"))
+        yield _make_figure(study.says_queries(queries), charts.sample_chart(queries, "separable", "Queries"))
     if questions:
-        yield _figure(study.says_questions(questions), charts.sample_chart(questions, "kendall", "Questions per query"))
+        yield _make_figure(
+            study.says_questions(questions), charts.sample_chart(questions, "kendall", "Questions per query")
+        )
 
 
 def _audit_parts(project: Project, audited: audit.Audit | None, policy: Policy) -> Parts:
     if audited is None:
-        roles = audit.circularity(project, policy)
+        roles = audit.find_circularity(project, policy)
         yield "Not audited: the error of these scores is unknown."
         yield " ".join((roles.says, *roles.warnings))
         return
     board = audit.audit_board(project, audited)
-    yield audit.outcome(project, audited).says
+    yield audit.audit_outcome(project, audited).says
     yield Table(
         f"Audited scores by {board.measure}, with intervals of {board.confidence:.0%}",
         ["Rank", "System", "Audited", "Low", "High", "Grader"],
         [[one.rank, one.run, one.audited, one.low, one.high, one.machine] for one in board.systems],
     )
-    yield audit.methods(project, audited)
+    yield audit.describe_methods(project, audited)
 
 
 def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -> Parts:
     policy = board.policy
     base = labels.basis(project, policy)
-    spec, state = base.grader.spec, labels.readiness(project, base)
-    counts, version = bank.counts(project), base.version
-    questions = [one for one in bank.questions(project, version) if one.active]
+    spec, state = base.grader.spec, labels.label_readiness(project, base)
+    counts, version = bank.project_counts(project), base.version
+    questions = [one for one in bank.list_questions(project, version) if one.active]
     settings = {
         "Measure": board.measure,
         "Official leaderboard": wanted.against or "none",
@@ -365,11 +373,11 @@ def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -
 
 
 def _question_sections(project: Project, policy: Policy) -> Iterator[Section]:
-    titles = {query.query_id: query.text for query in bank.overview(project)}
+    titles = {query.query_id: query.text for query in bank.query_overviews(project)}
     exams = bank.exam_queries(project, bank.check_version(project, policy.bank_version))
-    by_query = grouped(
+    by_query = group_pairs(
         (one.query_id, one.text or one.question_id)
-        for one in bank.public(project, bank.questions(project, policy.bank_version))
+        for one in bank.unsealed_questions(project, bank.list_questions(project, policy.bank_version))
         if one.active and one.query_id not in exams
     )
     for query, texts in by_query.items():

@@ -122,16 +122,16 @@ class Operation:
         Raises:
             WorkbenchError: a value is missing or not allowed, or the operation failed.
         """
-        values = {one.name: one.value_of(given) for one in self.parameters}
+        values = {parameter.name: parameter.value_of(given) for parameter in self.parameters}
         opening.begin(self.act, self.only_reads(values))
         special = {"opening": opening, "given": frozenset(given)}
         special = {name: value for name, value in special.items() if name in self.request.special}
         if "project" not in self.request.special:
             return self.run(**self.request.arguments(values), **special)
         with opening() as project:
-            for one in self.parameters:
-                if one.option.kept and values[one.name] is None:
-                    values[one.name] = one.option.kept(project)
+            for parameter in self.parameters:
+                if parameter.option.kept and values[parameter.name] is None:
+                    values[parameter.name] = parameter.option.kept(project)
             return self.run(project=project, **self.request.arguments(values), **special)
 
 
@@ -158,13 +158,13 @@ def operation(
     """
 
     def register(run: Callable[..., Any]) -> Callable[..., Any]:
-        OPERATIONS[name] = Operation(name, run, act, reads, at_shell, tuple(not_json), _request(run))
+        OPERATIONS[name] = Operation(name, run, act, reads, at_shell, tuple(not_json), _read_request(run))
         return run
 
     return register
 
 
-def _request(run: Callable[..., Any]) -> Request:
+def _read_request(run: Callable[..., Any]) -> Request:
     hints = get_type_hints(run, include_extras=True)
     parts: dict[str, Parameter | tuple[Callable[..., Any], Request]] = {}
     special = set()
@@ -174,13 +174,13 @@ def _request(run: Callable[..., Any]) -> Request:
         if mark is None:
             special.add(declared.name)
         elif isinstance(mark, Gathered):
-            parts[declared.name] = (mark.make, _request(mark.make))
+            parts[declared.name] = (mark.make, _read_request(mark.make))
         else:
-            parts[declared.name] = _parameter(declared, hint.__origin__, mark)
+            parts[declared.name] = _read_parameter(declared, hint.__origin__, mark)
     return Request(parts, frozenset(special))
 
 
-def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
+def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     kinds = [hint]
     if get_origin(hint) in (Union, types.UnionType):
         kinds = [one for one in get_args(hint) if one is not type(None)]
@@ -197,7 +197,7 @@ def _parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
     return Parameter(declared.name, option, kind, many, None if missing else declared.default, required)
 
 
-def _named(author: str) -> str:
+def _check_author(author: str) -> str:
     name = as_name(author)
     if not name:
         raise InputError("empty-name", "The author's name is empty.", "Use --author NAME, or remove --author.")
@@ -212,7 +212,7 @@ Author = Annotated[
         metavar="NAME",
         variable="EXAM_AUTHOR",
         default=current_author,
-        parse=_named,
+        parse=_check_author,
     ),
 ]
 """The recorded author, for scripts that import the work of several people."""

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from ..errors import InputError
 from ..locations import APP_FOLDER, IS_CLONE, secrets_files
-from ..store import create
+from ..store import create_project
 from .registry import Opening, Option, operation
 
 
@@ -48,5 +48,5 @@ def init(
     opening: Opening,
 ) -> str:
     """Create a new, empty project."""
-    create(opening.path).close()
+    create_project(opening.path).close()
     return f"Created {opening.path}."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..bank import counts, judged_queries, speaking_passages
+from ..bank import judged_queries, project_counts, speaking_passages
 from ..records import asked_models
 from .registry import Output, Project, operation
 
@@ -17,16 +17,16 @@ def status(
 ) -> Output:
     """Show the contents of the project, and the billed and estimated cost of jobs that called an endpoint."""
     speaking = len(speaking_passages(project))
-    found = {**counts(project), **judged_queries(project).as_dict()}
+    contents = {**project_counts(project), **judged_queries(project).as_dict()}
     paid: Sequence[Any] = ()
     if project.allows("read the bank") and asked_models(project):
         # This import loads the graders, which a project that called no model does not need.
-        from ..grading import bills as bills_of
+        from ..grading import list_bills as bills_of
 
         paid = bills_of(project)
     bills = [asdict(bill) for bill in paid]
-    output = Output({**found, "passages that speak to the grader": speaking, "bills": bills}).table(
-        ("content", "count"), [*found.items(), ("passages that address the grader", speaking)]
+    output = Output({**contents, "passages that speak to the grader": speaking, "bills": bills}).table(
+        ("content", "count"), [*contents.items(), ("passages that address the grader", speaking)]
     )
     if paid:
         output.table(

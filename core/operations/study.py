@@ -33,9 +33,10 @@ from ..study import (
     Test,
     ToGrade,
     VerdictCounts,
-    caption,
     choose_rows,
+    compare_selection,
     compare_systems,
+    make_caption,
     meta_latex,
     meta_table,
     meta_tsv,
@@ -43,8 +44,7 @@ from ..study import (
     sample_questions,
     says_queries,
     says_questions,
-    select,
-    unjudged as find_unjudged,
+    unjudged_shares as find_unjudged,
 )
 from ..text import how_many
 from .policy import PolicyOptions, QueriesOption
@@ -63,15 +63,15 @@ def curve(
     policy: PolicyOptions,
 ) -> Output:
     """Show coverage by the number of passages read: EXAM-Cover@k for every k."""
-    found = cover_curves(project, policy, max_k, runs or None)
-    output = Output(found.as_dict())
+    curves = cover_curves(project, policy, max_k, runs or None)
+    output = Output(curves.as_dict())
     shown = [k for k in _SHOWN if k < max_k] + [max_k]
     output.table(
         ("run", *(f"@{k}" for k in shown)),
-        [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in found.curves],
+        [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in curves.curves],
     )
-    ends = f"The pool ends at rank {found.pool_depth}. Deeper passages are graded only if other runs pool them."
-    return output.note(ends if max_k > found.pool_depth else None)
+    ends = f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if other runs pool them."
+    return output.note(ends if max_k > curves.pool_depth else None)
 
 
 @operation("sample-size", act="see boards", reads=True)
@@ -112,18 +112,18 @@ def selection(
     policy: PolicyOptions,
 ) -> Output:
     """Compare a grader with judgments: relevant passages, and the best system by each measure."""
-    found = select(
+    comparison = compare_selection(
         project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
     )
     return (
-        Output(found.as_dict())
-        .line(f"{found.grader} compared with {found.against}, top {found.top_k}")
-        .line(_verdicts_line(found.verdicts, unreadable_no))
+        Output(comparison.as_dict())
+        .line(f"{comparison.grader} compared with {comparison.against}, top {comparison.top_k}")
+        .line(_verdicts_line(comparison.verdicts, unreadable_no))
         .table(
             ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
             [
                 (name, c.precision, c.recall, c.f1, c.accuracy, c.compared, c.unlabelled, c.unjudged)
-                for name, c in [("all runs", found.overall), *found.per_run.items()]
+                for name, c in [("all runs", comparison.overall), *comparison.per_run.items()]
             ],
         )
         .table(
@@ -136,15 +136,15 @@ def selection(
                     "yes" if choice.same_choice else "no",
                     choice.pearson,
                 )
-                for choice in found.choices
+                for choice in comparison.choices
             ],
         )
         .line(
-            f"Pearson over all measures and systems: {found.pearson:z.4f}"
-            if found.pearson is not None
-            else f"undefined: {found.undefined}"
+            f"Pearson over all measures and systems: {comparison.pearson:z.4f}"
+            if comparison.pearson is not None
+            else f"undefined: {comparison.undefined}"
         )
-        .line(found.queries.says)
+        .line(comparison.queries.says)
     )
 
 
@@ -167,19 +167,19 @@ def unjudged(
     policy: PolicyOptions,
 ) -> Output:
     """Show the share of each run with a label or a judgment, and list passages to grade next."""
-    found = find_unjudged(project, policy, top_k, runs or None, listed)
-    output = Output(asdict(found)).table(
-        ("run", "source", f"Judged@{found.top_k}", "judged", "of"),
-        [(share.run, share.source, share.judged, share.known, share.top) for share in found.shares],
+    coverage = find_unjudged(project, policy, top_k, runs or None, listed)
+    output = Output(asdict(coverage)).table(
+        ("run", "source", f"Judged@{coverage.top_k}", "judged", "of"),
+        [(share.run, share.source, share.judged, share.known, share.top) for share in coverage.shares],
     )
-    for run in found.to_grade:
+    for run in coverage.to_grade:
         if run.ungraded or run.failed:
-            hint = _hint(project, policy, run)
+            hint = _grading_hint(project, policy, run)
             output.note(f"{run.run}: {how_many(run.ungraded, 'pairs')} ungraded, {run.failed:,} failed. {hint}")
         if run.not_pooled:
             output.note(
                 f"{run.run}: {how_many(run.not_pooled, 'passages')} not pooled."
-                f" The pool ends at rank {found.pool_depth}. Run: exam pool --depth {found.top_k}"
+                f" The pool ends at rank {coverage.pool_depth}. Run: exam pool --depth {coverage.top_k}"
             )
         if run.without_text:
             output.note(
@@ -188,7 +188,7 @@ def unjudged(
     return output
 
 
-def _hint(project: Project, policy: Policy, run: ToGrade) -> str:
+def _grading_hint(project: Project, policy: Policy, run: ToGrade) -> str:
     """Return the command that grades the missing pairs of a run, by the grader of the shown labels."""
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []
@@ -341,26 +341,26 @@ def meta(
     )
     shown = coefficients or COEFFICIENTS
     rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
-    found = meta_table(
+    result = meta_table(
         project, rows, against, measures or META_MEASURES, against_measure, policy, cast(Ties, ties), repeats,
         within_error, samples, queries=queries,
     )  # fmt: skip
     if latex:
-        return Output().text(meta_latex(found, shown))
+        return Output().text(meta_latex(result, shown))
     if tsv:
-        return Output().text(meta_tsv(found, shown))
-    output = Output(found.as_dict()).table(
-        ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
+        return Output().text(meta_tsv(result, shown))
+    output = Output(result.as_dict()).table(
+        ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in result.columns for name in shown)),
         [
-            (row.name, row.min_rating, row.queries, *(_text(cell, name) for cell in row.cells for name in shown))
-            for row in found.rows
+            (row.name, row.min_rating, row.queries, *(_cell_text(cell, name) for cell in row.cells for name in shown))
+            for row in result.rows
         ],
     )
-    reasons = [f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})" for reason, where in found.reasons().items()]
-    return output.note(caption(found, "marked *", "marked +", "marked -"), *reasons)
+    reasons = [f"{UNDEFINED} {reason} ({how_many(len(where), 'cells')})" for reason, where in result.reasons().items()]
+    return output.note(make_caption(result, "marked *", "marked +", "marked -"), *reasons)
 
 
-def _text(cell: Cell, name: str) -> str:
+def _cell_text(cell: Cell, name: str) -> str:
     value = cell.value(name)
     if value is None:
         return UNDEFINED

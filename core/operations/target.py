@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from .. import answers
 from ..answers import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from ..errors import GradingError, InputError, check_known
-from ..graders import acting, naming
-from ..records import drop_freeze, freezes, run_names
+from ..graders import extend_access, use_access
+from ..records import drop_freeze, list_snapshots, run_names
 from ..text import how_many
-from .console import ProgressLines, text_of
+from .console import ProgressLines, read_text_file
 from .registry import Argument, Author, Option, Output, Project, current_author, operation
 
 ExistingFile = Annotated[Path, Argument(file="read", exists=True)]
@@ -33,31 +33,33 @@ def freeze(
 
     If the command is interrupted, run it again with the same name. Only the remaining queries are sent.
     """
-    asked = read_target(text_of(file), file.name)
-    found = _freeze(project, asked, name, queries or None, allow_failed)
-    return Output(asdict(found)).note(*_summary(found))
+    asked = read_target(read_text_file(file), file.name)
+    found = _freeze_target(project, asked, name, queries or None, allow_failed)
+    return Output(asdict(found)).note(*_describe_frozen(found))
 
 
-def _freeze(project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool) -> Frozen:
+def _freeze_target(
+    project: Project, asked: Target, name: str, queries: tuple[str, ...] | None, allow_failed: bool
+) -> Frozen:
     # The person who runs the command gives the address and the variable of its key together, in one file.
-    with acting(naming(asked.url, asked.key_variable or None)):
-        return answers.freeze(
+    with use_access(extend_access(asked.url, asked.key_variable or None)):
+        return answers.take_snapshot(
             project, asked, name, current_author(), queries, allow_failed, ProgressLines("queries").count
         )
 
 
-def _summary(found: Frozen) -> Iterator[str]:
-    for query_id, reason in list(found.failed.items())[:10]:
+def _describe_frozen(frozen: Frozen) -> Iterator[str]:
+    for query_id, reason in list(frozen.failed.items())[:10]:
         yield f"exam: {query_id} failed: {reason}"
-    kept = " and ".join(filter(None, (found.run, found.system)))
-    if found.before:
-        yield f"Queries answered earlier and not sent again: {found.before:,}."
+    kept = " and ".join(filter(None, (frozen.run, frozen.system)))
+    if frozen.before:
+        yield f"Queries answered earlier and not sent again: {frozen.before:,}."
     yield (
-        f"Queries answered: {found.answered:,} of {found.queries:,}, {found.empty:,} with no results,"
-        f" {len(found.failed):,} failed. Saved as {kept}."
+        f"Queries answered: {frozen.answered:,} of {frozen.queries:,}, {frozen.empty:,} with no results,"
+        f" {len(frozen.failed):,} failed. Saved as {kept}."
     )
-    if found.changed:
-        yield f"{how_many(found.changed, 'passages')} changed: same id, new text."
+    if frozen.changed:
+        yield f"{how_many(frozen.changed, 'passages')} changed: same id, new text."
 
 
 @operation("snapshots list", act="read the bank", reads=True)
@@ -68,20 +70,20 @@ def list_(
 
     To complete an open snapshot, run exam snapshots add again with its name.
     """
-    found = freezes(project)
-    return Output({"freezes": [asdict(one) | {"open": one.open} for one in found]}).table(
+    snapshots = list_snapshots(project)
+    return Output({"freezes": [asdict(snapshot) | {"open": snapshot.open} for snapshot in snapshots]}).table(
         ("name", "target", "started", "by", "queries", "failed", "state"),
         [
             (
-                one.name,
-                one.url,
-                f"{one.started_at:%Y-%m-%d %H:%M}",
-                one.author,
-                one.queries,
-                one.failed,
-                f"open, {how_many(one.came, 'answers')}" if one.open else "complete",
+                snapshot.name,
+                snapshot.url,
+                f"{snapshot.started_at:%Y-%m-%d %H:%M}",
+                snapshot.author,
+                snapshot.queries,
+                snapshot.failed,
+                f"open, {how_many(snapshot.came, 'answers')}" if snapshot.open else "complete",
             )
-            for one in found
+            for snapshot in snapshots
         ],
     )
 
@@ -113,19 +115,19 @@ def watch(
     allow_failed: Annotated[bool, Option(help="Continue even if queries failed.")] = False,
 ) -> Output:
     """Record a new snapshot, and fail (exit 1) if a measure fell by more than noise since RUN."""
-    asked = read_target(text_of(file), file.name)
+    asked = read_target(read_text_file(file), file.name)
     check_known("unknown-run", "run", run_names(project), since, hint="Take a snapshot: exam snapshots add.")
-    found = _freeze(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
-    if found.run is None:
+    frozen = _freeze_target(project, asked, name or f"{since}-{datetime.now(UTC):%Y%m%dT%H%M%S}", None, allow_failed)
+    if frozen.run is None:
         raise InputError(
             "target-without-passages",
             f"{file.name}: the target returns no passages, so no run can be measured.",
             "Set the path of the passages in this file.",
         )
-    fall = measure_fall(project, since, found.run, measure, source, level=level)
-    changes = diff_of_runs(project, since, found.run, asked.k)
-    output = Output({"frozen": asdict(found), "fall": asdict(fall), "changed_queries": len(changes)}).note(
-        *_summary(found), _fall(fall, len(changes))
+    fall = measure_fall(project, since, frozen.run, measure, source, level=level)
+    changes = diff_of_runs(project, since, frozen.run, asked.k)
+    output = Output({"frozen": asdict(frozen), "fall": asdict(fall), "changed_queries": len(changes)}).note(
+        *_describe_frozen(frozen), _describe_fall(fall, len(changes))
     )
     if fall.fell:
         output.failing(
@@ -133,13 +135,13 @@ def watch(
                 "measure-fell",
                 f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than noise"
                 f" (p = {fall.p:.4f}).",
-                f"Compare the runs: exam snapshots compare {since} {found.run}.",
+                f"Compare the runs: exam snapshots compare {since} {frozen.run}.",
             )
         )
     return output
 
 
-def _fall(fall: Fall, changed: int) -> str:
+def _describe_fall(fall: Fall, changed: int) -> str:
     chance = "no query differs" if fall.p is None else f"p = {fall.p:.4f}"
     return (
         f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"
@@ -157,14 +159,18 @@ def diff(
     depth: Annotated[int, Option(help="Number of top ranks to compare.", least=1)] = 10,
 ) -> Output:
     """List queries whose top results or answers differ between two runs, largest difference first."""
-    found = diff_of_runs(project, before, after, depth)
+    differences = diff_of_runs(project, before, after, depth)
     rows: list[tuple[Any, ...]] = [
         (
-            one.query_id, round(one.overlap, 4), " ".join(one.gone) or None, " ".join(one.new) or None, len(one.moved),
-            "differs" if one.answer else None,
+            difference.query_id,
+            round(difference.overlap, 4),
+            " ".join(difference.gone) or None,
+            " ".join(difference.new) or None,
+            len(difference.moved),
+            "differs" if difference.answer else None,
         )
-        for one in found
-    ]  # fmt: skip
-    return Output({"queries": [asdict(one) for one in found]}).table(
+        for difference in differences
+    ]
+    return Output({"queries": [asdict(difference) for difference in differences]}).table(
         ("query", "overlap", "removed", "added", "moved", "answer"), rows
     )

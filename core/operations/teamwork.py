@@ -8,7 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Annotated, get_args
 
-from ..bank import graders
+from ..bank import label_graders
 from ..labels import Policy
 from ..measures import Coefficient
 from ..records import (
@@ -16,9 +16,9 @@ from ..records import (
     assign_double,
     claim_double,
     decline_double,
-    doubles,
-    guidelines as guidelines_of,
+    find_guidelines as guidelines_of,
     mark_done,
+    open_double_assignments,
     release_double,
     sample_of,
     set_due,
@@ -31,15 +31,15 @@ from ..review import (
     Standing,
     accept_agreed,
     between_people,
-    contested,
-    decide,
-    decisions,
+    contested_cases,
+    decide_case,
     end_double,
+    list_decisions,
     my_work,
     undo_decision,
 )
 from ..text import how_many
-from .console import text_of
+from .console import read_text_file
 from .registry import Argument, Author, Option, Output, Project, at_most_one, operation
 
 
@@ -53,30 +53,35 @@ def list_work(
 
     If --author works on the whole project, all queries with a pool are listed.
     """
-    member = next((one for one in project.members().values() if one.name == author), None)
-    policy = Policy() if any(one.grades for one in graders(project)) else None
+    member = next((item for item in project.members().values() if item.name == author), None)
+    policy = Policy() if any(item.grades for item in label_graders(project)) else None
     listed = my_work(project, author, member.theirs if member else None, policy)
     today = date.today()
     return Output(
         {
             "work": [
-                {**asdict(one), "next": one.next.said, "due": one.due and one.due.isoformat(), "late": one.late(today)}
-                for one in listed
+                {
+                    **asdict(item),
+                    "next": item.next.said,
+                    "due": item.due and item.due.isoformat(),
+                    "late": item.late(today),
+                }
+                for item in listed
             ]
         }
     ).table(
         ("query", "questions", "judged", "pooled", "due", "done", "next"),
         [
             (
-                one.query_id,
-                one.questions,
-                one.judged,
-                one.pooled,
-                "" if one.due is None else f"{one.due}{' (late)' if one.late(today) else ''}",
-                "yes" if one.done else "",
-                one.next.said,
+                item.query_id,
+                item.questions,
+                item.judged,
+                item.pooled,
+                "" if item.due is None else f"{item.due}{' (late)' if item.late(today) else ''}",
+                "yes" if item.done else "",
+                item.next.said,
             )
-            for one in listed
+            for item in listed
         ],
     )
 
@@ -144,7 +149,7 @@ def set_(
     author: Author,
 ) -> str:
     """Set guidelines from a text FILE (- for standard input). An empty file removes them."""
-    text = text_of(file)
+    text = read_text_file(file)
     set_guidelines(project, text, author, query_id)
     return f"Guidelines saved, {how_many(len(text.strip()), 'characters')}. The earlier version stays on record."
 
@@ -179,7 +184,7 @@ def assign(
     """Assign QUERY, or some of its passages, to several assessors for blind judging."""
     chosen = sample_of(project, query_id, sample, seed) if sample is not None else list(passages) or None
     number = assign_double(project, query_id, author, people, wanted, chosen, adjudicator)
-    return _said(next(one for one in doubles(project) if one.key == number))
+    return _describe_double(next(one for one in open_double_assignments(project) if one.key == number))
 
 
 @operation("assignments join", act="claim work")
@@ -233,7 +238,7 @@ def end(
 ) -> str:
     """End the double assignment of QUERY. All its judgments become visible and count."""
     end_double(project, query_id, author, number)
-    rest = sum(one.query_id == query_id for one in doubles(project))
+    rest = sum(one.query_id == query_id for one in open_double_assignments(project))
     return f"Ended. Open double assignments of {query_id}: {rest:,}."
 
 
@@ -242,17 +247,23 @@ def list_doubles(
     project: Project,
 ) -> Output:
     """List open double assignments and their assessors."""
-    found = doubles(project)
+    listed = open_double_assignments(project)
     kept = ("query_id", "passages", "wanted", "adjudicator", "people", "reasons")
-    records = [{"number": one.key} | {name: asdict(one)[name] for name in kept} for one in found]
+    records = [{"number": double.key} | {name: asdict(double)[name] for name in kept} for double in listed]
     return Output({"doubles": records}).table(
         ("query", "number", "passages", "wanted", "assessors", "adjudicator"),
         [
-            (one.query_id, one.key, "all" if one.passages is None else len(one.passages), one.wanted,
-             ", ".join(one.present), one.adjudicator or "organizers")
-            for one in found
+            (
+                double.query_id,
+                double.key,
+                "all" if double.passages is None else len(double.passages),
+                double.wanted,
+                ", ".join(double.present),
+                double.adjudicator or "organizers",
+            )
+            for double in listed
         ],
-    )  # fmt: skip
+    )
 
 
 @operation("assignments agreement", act="read the bank", reads=True)
@@ -262,56 +273,64 @@ def agreement(
     query_id: Annotated[str | None, Option("--query", help="Only this query.")] = None,
 ) -> Output:
     """Compare the judgments and ratings of assessors, in pairs and all together."""
-    found = between_people(project, query_id)
+    comparisons = between_people(project, query_id)
     return Output(
         {
-            one.kind: {
-                "n": one.n,
-                "same": one.same,
-                "people": one.people,
-                "alpha": one.alpha.value,
-                "undefined": one.alpha.undefined,
-                "pairs": [_pair(pair) for pair in one.pairs],
+            comparison.kind: {
+                "n": comparison.n,
+                "same": comparison.same,
+                "people": comparison.people,
+                "alpha": comparison.alpha.value,
+                "undefined": comparison.alpha.undefined,
+                "pairs": [_pair_record(pair) for pair in comparison.pairs],
             }
-            for one in found
+            for comparison in comparisons
         }
     ).table(
         ("of", "people", "n", "same", "kappa", "weighted kappa", "alpha"),
         [
             row
-            for one in found
+            for comparison in comparisons
             for row in (
-                (one.kind, "all", one.n, one.same, "", "", _number(one.alpha)),
+                (comparison.kind, "all", comparison.n, comparison.same, "", "", _coefficient_text(comparison.alpha)),
                 *(
                     (
-                        one.kind,
+                        comparison.kind,
                         f"{pair.left}, {pair.right}",
                         pair.n,
                         pair.same,
-                        _number(pair.kappa),
-                        _number(pair.weighted),
-                        _number(pair.alpha),
+                        _coefficient_text(pair.kappa),
+                        _coefficient_text(pair.weighted),
+                        _coefficient_text(pair.alpha),
                     )
-                    for pair in one.pairs
+                    for pair in comparison.pairs
                 ),
             )
         ],
     )
 
 
-def _pair(pair: OfPair) -> dict[str, object]:
+def _pair_record(pair: OfPair) -> dict[str, object]:
     numbers = {name: getattr(pair, name).value for name in ("kappa", "weighted", "alpha")}
-    return {"people": [pair.left, pair.right], "n": pair.n, "same": pair.same, **numbers,
-            "undefined": pair.kappa.undefined}  # fmt: skip
+    return {
+        "people": [pair.left, pair.right],
+        "n": pair.n,
+        "same": pair.same,
+        **numbers,
+        "undefined": pair.kappa.undefined,
+    }
 
 
-def _number(coefficient: Coefficient) -> str:
+def _coefficient_text(coefficient: Coefficient) -> str:
     return "undefined" if coefficient.value is None else f"{coefficient.value:z.3f}"
 
 
-def _said(one: Double) -> str:
-    what = "" if one.passages is None else f" ({how_many(len(one.passages), 'passages')})"
-    return f"{one.query_id}{what}: assigned to {', '.join(one.present) or 'no assessor yet'}. Free places: {one.free}."
+def _describe_double(double: Double) -> str:
+    what = "" if double.passages is None else f" ({how_many(len(double.passages), 'passages')})"
+    return (
+        f"{double.query_id}{what}: assigned to {', '.join(double.present) or 'no assessor yet'}. Free places: "
+        f"{double.free}."
+    )
 
 
 @operation("adjudicate list", act="adjudicate", reads=True)
@@ -328,27 +347,37 @@ def list_contested(
     ] = None,
 ) -> Output:
     """List judgments of several assessors and the decisions on them, undecided first."""
-    found = [one for one in contested(project, query_id) if state in (None, one.standing)]
-    return Output({"contested": [_shown(one) for one in found]}).table(
+    rows = [row for row in contested_cases(project, query_id) if state in (None, row.standing)]
+    return Output({"contested": [_contested_record(row) for row in rows]}).table(
         ("state", "query", "passage", "question", "judgments", "decision"),
         [
             (
-                one.standing,
-                one.query_id,
-                one.passage_id,
-                one.question_id or "",
-                ", ".join(f"{name} {'–' if value is None else value}" for name, value in one.given.items()),
-                "" if one.decision is None else one.decision.value,
+                row.standing,
+                row.query_id,
+                row.passage_id,
+                row.question_id or "",
+                ", ".join(f"{name} {'–' if value is None else value}" for name, value in row.given.items()),
+                "" if row.decision is None else row.decision.value,
             )
-            for one in found
+            for row in rows
         ],
     )
 
 
-def _shown(one: Contested) -> dict[str, object]:
-    decided = one.decision and {"value": one.decision.value, "reason": one.decision.reason, "by": one.decision.author}
-    return {"query": one.query_id, "passage": one.passage_id, "question": one.question_id, "given": dict(one.given),
-            "state": one.standing, "decision": decided}  # fmt: skip
+def _contested_record(contest: Contested) -> dict[str, object]:
+    decided = contest.decision and {
+        "value": contest.decision.value,
+        "reason": contest.decision.reason,
+        "by": contest.decision.author,
+    }
+    return {
+        "query": contest.query_id,
+        "passage": contest.passage_id,
+        "question": contest.question_id,
+        "given": dict(contest.given),
+        "state": contest.standing,
+        "decision": decided,
+    }
 
 
 @operation("adjudicate decide", act="adjudicate")
@@ -363,7 +392,7 @@ def decide_one(
     author: Author,
 ) -> str:
     """Adjudicate a passage of QUERY, or one of its questions. Only the decision counts."""
-    decide(project, (query_id, passage_id, question_id), value, reason, author)
+    decide_case(project, (query_id, passage_id, question_id), value, reason, author)
     return "Decided. To withdraw the decision: exam adjudicate undo"
 
 
@@ -401,18 +430,22 @@ def history(
     question_id: QuestionId = None,
 ) -> Output:
     """List all decisions on a passage of QUERY, or one of its questions, newest first."""
-    found = decisions(project, (query_id, passage_id, question_id))
+    stated = list_decisions(project, (query_id, passage_id, question_id))
     return Output(
-        {"decisions": [asdict(one) | {"stated_at": f"{one.stated_at:%Y-%m-%dT%H:%M:%S}"} for one in found]}
+        {
+            "decisions": [
+                asdict(decision) | {"stated_at": f"{decision.stated_at:%Y-%m-%dT%H:%M:%S}"} for decision in stated
+            ]
+        }
     ).table(
         ("when", "who", "value", "reason"),
         [
             (
-                f"{one.stated_at:%Y-%m-%d %H:%M}",
-                one.author,
-                "withdrawn" if one.value is None else one.value,
-                one.reason,
+                f"{decision.stated_at:%Y-%m-%d %H:%M}",
+                decision.author,
+                "withdrawn" if decision.value is None else decision.value,
+                decision.reason,
             )
-            for one in found
+            for decision in stated
         ],
     )

@@ -10,12 +10,12 @@ from datetime import date, datetime
 from typing import Any
 
 from ..errors import InputError
-from ..store import SCORELESS, Cursor, Project, log
+from ..store import SCORELESS, Cursor, Project, log_action
 from ..tables import csv_text
-from ._activity_sentences import Place, place_of, sentence
+from ._activity_sentences import Place, action_sentence, place_of
 from ._judgments import refresh_pool
 from ._replaced_data import KINDS, Keeper, Replaced
-from ._visible import readable_activity, readable_texts, visible
+from ._visible import readable_activity, readable_texts, visible_rows
 
 # The log refers to objects by id or key. Questions are shown with their text at the time of the action. Questions of
 # overrides have their text at the time of the override.
@@ -104,7 +104,7 @@ class Log:
     acts: list[Act]
 
 
-def activity(project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1) -> Log:
+def list_actions(project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1) -> Log:
     """Return the actions of people, newest first.
 
     Args:
@@ -114,34 +114,36 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
     sought = sought or Sought()
     values: dict[str, Any] = {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
     acts = _SOUGHT.format(activity=readable_activity(project))
-    told = functools.partial(_TOLD.format, overrides=visible(project, "overrides"), texts=readable_texts(project))
+    described_sql = functools.partial(
+        _TOLD.format, overrides=visible_rows(project, "overrides"), texts=readable_texts(project)
+    )
     if sought.words.strip():
         values |= {"words": sought.words.strip().lower()}
         values |= {"escaped": json.dumps(values["words"], ensure_ascii=False)[1:-1]}
-        acts = f"(FROM {acts} WHERE activity_key IN ({_WITH_WORDS.format(told=told(acts=acts))}))"
+        acts = f"(FROM {acts} WHERE activity_key IN ({_WITH_WORDS.format(told=described_sql(acts=acts))}))"
     total = project.value(f"SELECT count(*) FROM {acts}", values)
     paged = f" LIMIT {page_size:d} OFFSET {page_size * (max(page, 1) - 1):d}" if page_size else ""
     # Objects are looked up only for the actions of this page.
     shown = f"(FROM {acts} ORDER BY activity_key DESC{paged})"
-    rows = project.rows(f"{told(acts=shown)} ORDER BY a.activity_key DESC", values)
+    rows = project.rows(f"{described_sql(acts=shown)} ORDER BY a.activity_key DESC", values)
     undone = _brought_back(project) if any(row[-1] for row in rows) else frozenset()
-    return Log(int(total), [_act(row, row[0] in undone) for row in rows])
+    return Log(int(total), [_read_act(row, row[0] in undone) for row in rows])
 
 
 def _brought_back(project: Project) -> frozenset[int]:
     """Return the keys of the actions whose replaced data was restored, without undone restorations."""
-    found: set[int] = set()
+    restored: set[int] = set()
     for key, undone in project.rows(
         "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER)"
-        f" FROM {visible(project, 'activity')} WHERE act = 'bring back'"
+        f" FROM {visible_rows(project, 'activity')} WHERE act = 'bring back'"
         " ORDER BY activity_key DESC"
     ):
-        if key not in found and undone is not None:
-            found.add(undone)
-    return frozenset(found)
+        if key not in restored and undone is not None:
+            restored.add(undone)
+    return frozenset(restored)
 
 
-def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
+def _read_act(row: tuple[Any, ...], brought_back: bool) -> Act:
     key, happened_at, author, act, text, question, question_id, query_id, query, passage_id, passage, replaced = row
     detail = json.loads(text)
     known = {
@@ -150,15 +152,15 @@ def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
         **({"passage text": passage} if passage else {}),
     }
     places = {"question": question_id, "query": query_id, "passage": passage_id}
-    found = {name: value for name, value in places.items() if value is not None}
+    ids = {name: value for name, value in places.items() if value is not None}
     return Act(
         key,
         happened_at,
         author,
         act,
         detail,
-        sentence(act, {**detail, **found, **known}),
-        place_of(act, detail, found),
+        action_sentence(act, {**detail, **ids, **known}),
+        place_of(act, detail, ids),
         replaced,
         brought_back,
     )
@@ -166,7 +168,7 @@ def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
 
 def latest_act(project: Project) -> int:
     """Return the number of the newest action; 0 for an empty log."""
-    return int(project.value(f"SELECT coalesce(max(activity_key), 0) FROM {visible(project, 'activity')}"))
+    return int(project.value(f"SELECT coalesce(max(activity_key), 0) FROM {visible_rows(project, 'activity')}"))
 
 
 def acted_since(project: Project, act: int, name: str) -> list[str]:
@@ -179,7 +181,7 @@ def acted_since(project: Project, act: int, name: str) -> list[str]:
     return [
         author
         for (author,) in project.rows(
-            f"SELECT DISTINCT author FROM {visible(project, 'activity')} WHERE activity_key > ? AND author <> ?"
+            f"SELECT DISTINCT author FROM {visible_rows(project, 'activity')} WHERE activity_key > ? AND author <> ?"
             f" AND NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS} ORDER BY author",
             [act, name],
         )
@@ -191,14 +193,16 @@ def people(project: Project) -> list[str]:
     return [
         name
         for (name,) in project.rows(
-            f"SELECT DISTINCT author FROM {visible(project, 'activity')} ORDER BY lower(author), author"
+            f"SELECT DISTINCT author FROM {visible_rows(project, 'activity')} ORDER BY lower(author), author"
         )
     ]
 
 
 def kinds_of_act(project: Project) -> list[str]:
     """Return the names of all kinds of action in the log."""
-    return [act for (act,) in project.rows(f"SELECT DISTINCT act FROM {visible(project, 'activity')} ORDER BY act")]
+    return [
+        act for (act,) in project.rows(f"SELECT DISTINCT act FROM {visible_rows(project, 'activity')} ORDER BY act")
+    ]
 
 
 def activity_csv(project: Project, sought: Sought | None = None) -> str:
@@ -213,7 +217,7 @@ def activity_csv(project: Project, sought: Sought | None = None) -> str:
                 act.said,
                 json.dumps(act.detail, ensure_ascii=False),
             )
-            for act in activity(project, sought, page_size=0).acts
+            for act in list_actions(project, sought, page_size=0).acts
         ),
     )
 
@@ -254,22 +258,24 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         )
     with project.transaction(act="bring back", author=author) as cursor:
         keeper = Keeper(cursor)
-        tables = sorted({table for one in restored for table in (*KINDS[one.kind].tables, *_BESIDE)})
-        before = _content(cursor, tables)
+        tables = sorted({table for entry in restored for table in (*KINDS[entry.kind].tables, *_BESIDE)})
+        before = _hash_tables(cursor, tables)
         for replacement, kind, key, name in cursor.execute(
             "SELECT replacement_key, kind, object_key, name FROM replacements WHERE activity_key = ?"
             " ORDER BY replacement_key",
             [activity_key],
         ).fetchall():
-            _restore(cursor, keeper, replacement, kind, key, name)
-        if _content(cursor, tables) == before:
+            _restore_object(cursor, keeper, replacement, kind, key, name)
+        if _hash_tables(cursor, tables) == before:
             raise InputError(
                 "nothing-to-restore",
                 f"Nothing to restore: the project already has everything that action {activity_key} replaced.",
             )
         refresh_pool(cursor)
         replaced = keeper.settle()
-        act = log(cursor, author, "bring back", undone=activity_key, restored=[one.whole for one in restored])
+        act = log_action(
+            cursor, author, "bring back", undone=activity_key, restored=[entry.whole for entry in restored]
+        )
         keeper.record(replaced, act)
     return restored
 
@@ -278,12 +284,12 @@ _BESIDE = ("runs", "boards", "sources", "passages", "subtopics")
 """Tables that can change together with the tables of the replaced objects."""
 
 
-def _content(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
+def _hash_tables(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
     """Return a count and a hash of each table, independent of the order of rows, to detect changes."""
     return [cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0] for table in tables]
 
 
-def _restore(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str) -> None:
+def _restore_object(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str) -> None:
     of = KINDS[kind]
     kept = f"replacement_key = {replacement:d}"
     if kind == "passages":

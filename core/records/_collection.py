@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..grouping import grouped
-from ..store import Cursor, ParquetBuffer, Project, lent, numbered, stage_rows, table_of
-from ..text import all_clean, all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quoted
+from ..grouping import group_pairs
+from ..store import Cursor, ParquetBuffer, Project, lend_table, number_table, stage_rows, table_of
+from ..text import all_clean, all_plain, clean_or_none, clean_text, fault_of_id, first_few, how_many, quote_name
 from ..types import Passage, Query, Subtopic
 from ._replaced_data import Keeper
 
@@ -114,7 +114,7 @@ def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
         f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
     ).fetchall()
     for name in sorted(faults.keys() - {name for (name,) in known}):
-        raise InputError("invalid-name", f"The {what} {quoted(name)} {faults[name]}.", "Use another name.")
+        raise InputError("invalid-name", f"The {what} {quote_name(name)} {faults[name]}.", "Use another name.")
 
 
 def _clean_query(query: Query) -> Query:
@@ -189,7 +189,7 @@ def check_queries(project: Project, query_ids: Sequence[str]) -> list[str]:
 def queries_of(project: Project) -> list[Query]:
     """Return the queries of a project with their subtopics, in order."""
     rows = project.rows("SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position")
-    subtopics = grouped((key, Subtopic(subtopic_id, text)) for key, subtopic_id, text in rows)
+    subtopics = group_pairs((key, Subtopic(subtopic_id, text)) for key, subtopic_id, text in rows)
     return [
         Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ()))
         for key, query_id, text, narrative, answer, further in project.rows(
@@ -258,12 +258,12 @@ def passage_table(passages: Sequence[Passage], start: int) -> pa.Table:
     }
     if not all_clean(texts):
         clean = list(map(clean_text, texts))
-        columns |= {"text": clean, "given": list(map(_given, texts, clean))}
+        columns |= {"text": clean, "given": list(map(_given_text, texts, clean))}
     columns["text"] = [text or None for text in columns["text"]]
     return table_of(columns, _COLUMNS)
 
 
-def _given(text: str, clean: str) -> str | None:
+def _given_text(text: str, clean: str) -> str | None:
     if text == clean:
         return None
     # A table cannot hold halves of surrogate pairs, and no project has any.
@@ -293,7 +293,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
     listed = list(passages)
     check_new(cursor, "passage", (passage.passage_id for passage in listed))
     table = passage_table(listed, 0)
-    with lent(cursor, "given_passages", table):
+    with lend_table(cursor, "given_passages", table):
         unclean = table["given"].null_count < len(table)
         return write_passages(cursor, "given_passages", len(table), unclean, keeper).new
 
@@ -316,13 +316,13 @@ def add_kept_passages(cursor: Cursor, kept: PassageFiles, keeper: Keeper | None 
 
 def _name_textless(cursor: Cursor, kept: str, rows: NDArray[np.int64], written: WrittenPassages) -> None:
     """Add passages without a text. Write their keys, and the keys of texts that the project has, into `written`."""
-    with lent(cursor, "textless", numbered(row=rows)):
+    with lend_table(cursor, "textless", number_table(row=rows)):
         of = f"(SELECT row, passage_id FROM {kept} SEMI JOIN textless USING (row))"
         name_passages_of(cursor, of, "row")
-        found = cursor.execute(
+        keys = cursor.execute(
             f"SELECT row, passage_key, coalesce(text_key, 0) AS text_key FROM {of} JOIN passages USING (passage_id)"
         ).fetchnumpy()
-    written.keys[found["row"]], written.text_keys[found["row"]] = found["passage_key"], found["text_key"]
+    written.keys[keys["row"]], written.text_keys[keys["row"]] = keys["passage_key"], keys["text_key"]
 
 
 def kept_as_they_are(cursor: Cursor, texts: Iterable[str]) -> set[str]:

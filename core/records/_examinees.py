@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError, unknown_name
-from ..grouping import grouped, nested
-from ..store import Cursor, Project, as_name, log, stage_rows
-from ..text import clean_or_none, fault_of_id, quoted
+from ..grouping import group_pairs, nest_triples
+from ..store import Cursor, Project, as_name, log_action, stage_rows
+from ..text import clean_or_none, fault_of_id, quote_name
 from ._collection import check_new
-from ._generated_answers import counting
+from ._generated_answers import counting_row_sql
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 NOT_RETRIEVED = (CLOSED_BOOK, ORACLE)
@@ -110,12 +110,12 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
             " RETURNING student_key",
             [*row, json.dumps(dict(student.parameters), ensure_ascii=False, sort_keys=True), as_name(author)],
         ).fetchall()[0][0]
-        log(cursor, author, "add student", name=student.name)
+        log_action(cursor, author, "add student", name=student.name)
     state_factors(cursor, {int(key): student.factors}, author)
     return int(key)
 
 
-def elsewhere(name: str) -> Student:
+def external_examinee(name: str) -> Student:
     """Return an examinee from a file that states only its name."""
     return Student(name, fingerprint_of(["elsewhere", name]))
 
@@ -129,7 +129,7 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
     Returns:
         The number of changed levels.
     """
-    known = _factors(cursor)
+    known = _latest_factors(cursor)
     rows = [
         (key, factor, level)
         for key, levels in stated.items()
@@ -141,19 +141,21 @@ def state_factors(cursor: Cursor, stated: Mapping[int, Mapping[str, str]], autho
     return len(rows)
 
 
-def _factors(cursor: Cursor) -> dict[int, dict[str, str]]:
+def _latest_factors(cursor: Cursor) -> dict[int, dict[str, str]]:
     """Return the latest level by examinee key and factor, factors in the order of their first statement."""
-    return nested(cursor.execute("SELECT student_key, factor, level FROM student_factors ORDER BY rowid").fetchall())
+    return nest_triples(
+        cursor.execute("SELECT student_key, factor, level FROM student_factors ORDER BY rowid").fetchall()
+    )
 
 
-def students(project: Project) -> list[Student]:
+def list_examinees(project: Project) -> list[Student]:
     """Return every examinee, in the order in which they were added."""
     return project.read(students_of)
 
 
 def students_of(cursor: Cursor) -> list[Student]:
-    """Return the same as `students` within a transaction."""
-    stated = _factors(cursor)
+    """Return the same as `list_examinees` within a transaction."""
+    stated = _latest_factors(cursor)
     return [
         Student(
             name, fingerprint, model, retrieval, k, icl, json.loads(parameters),
@@ -182,7 +184,7 @@ def find_students(project: Project, names: Sequence[str] | None) -> list[Student
     Raises:
         InputError: unknown examinee.
     """
-    every = students(project)
+    every = list_examinees(project)
     if names is None:
         return every
     known = {student.fingerprint: student for student in every} | {student.name: student for student in every}
@@ -249,7 +251,7 @@ def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
     """Return, by place, an examinee's answer that counts: the first right or wrong answer, or else the last failure."""
     rows = cursor.execute(
         "SELECT item_text_key, context, correct, reason, chosen, scores, raw, note FROM answers WHERE student_key = ?"
-        f" {counting('item_text_key, context', 'correct')} ORDER BY rowid",
+        f" {counting_row_sql('item_text_key, context', 'correct')} ORDER BY rowid",
         [student_key],
     ).fetchall()
     return {
@@ -258,7 +260,7 @@ def answers_of(cursor: Cursor, student_key: int) -> dict[Asked, Answer]:
     }
 
 
-def verdicts(project: Project) -> dict[tuple[int, int, str], bool | None]:
+def answer_outcomes(project: Project) -> dict[tuple[int, int, str], bool | None]:
     """Return, by (examinee key, item text key, context), whether the answer that counts is right; None if it failed."""
     return {
         (student, item, context): correct
@@ -273,7 +275,7 @@ Ranking = Sequence[tuple[str, float]]
 """Passage ids with their scores, best first."""
 
 
-def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
+def read_retrieval(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
     """Return the rankings of a retrieval by question id; empty for an unknown retrieval."""
     rows = cursor.execute(
         "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r USING (retrieval_key)"
@@ -281,7 +283,7 @@ def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
         " ORDER BY question_key, rank",
         [name],
     ).fetchall()
-    return grouped((question_id, (passage_id, score)) for question_id, passage_id, score in rows)
+    return group_pairs((question_id, (passage_id, score)) for question_id, passage_id, score in rows)
 
 
 def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str) -> int:
@@ -298,7 +300,7 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
         InputError: the name is taken or invalid, or an item or a passage is unknown.
     """
     if fault := fault_of_id(name, False):
-        raise InputError("invalid-name", f"The retrieval {quoted(name)} {fault}.", "Use another name.")
+        raise InputError("invalid-name", f"The retrieval {quote_name(name)} {fault}.", "Use another name.")
     if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
         raise InputError("name-taken", f"A retrieval named '{name}' already exists.", "Use another name.")
     lines = [

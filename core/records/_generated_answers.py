@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ..errors import InputError, unknown_name
-from ..grouping import nested
-from ..store import Cursor, Project, as_name, log, stage, stage_rows
+from ..grouping import nest_triples
+from ..store import Cursor, Project, as_name, log_action, stage_columns, stage_rows
 from ..text import clean_or_none, clean_text
 from ._collection import check_new
 from ._teamwork import find_query
@@ -73,7 +73,7 @@ class Comparison:
     note: str | None = None
 
 
-def counting(place: str, result: str, rowid: str = "rowid") -> str:
+def counting_row_sql(place: str, result: str, rowid: str = "rowid") -> str:
     """Return SQL that selects the row that counts at each place: the first with a result, or else the last failure.
 
     Args:
@@ -87,7 +87,7 @@ def counting(place: str, result: str, rowid: str = "rowid") -> str:
 def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
     """Return the keys of answer texts, by text; add new texts."""
     wanted = list(dict.fromkeys(texts))
-    stage(cursor, "new_answer_texts", {"text": wanted}, {"text": "VARCHAR"})
+    stage_columns(cursor, "new_answer_texts", {"text": wanted}, {"text": "VARCHAR"})
     cursor.execute(
         "INSERT INTO answer_texts SELECT nextval('keys'), text FROM"
         " (SELECT text FROM new_answer_texts ANTI JOIN answer_texts USING (text) ORDER BY new_answer_texts.rowid)"
@@ -164,14 +164,14 @@ def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Gene
     rows = project.rows(
         f"SELECT {place}, text, reason, seed, shortened, note, coalesce(text_key, 0) FROM generated_answers g"
         " LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
-        f" {counting(place, 'text_key', 'g.rowid')} ORDER BY g.rowid",
+        f" {counting_row_sql(place, 'text_key', 'g.rowid')} ORDER BY g.rowid",
         [generator_key],
     )
-    found = [
+    answers = [
         Generated((question, (run, k or 0) if keys is None else tuple(keys), temperature, draw), *rest)
         for question, keys, run, k, temperature, draw, *rest in rows
     ]
-    return {answer.place: answer for answer in found}
+    return {answer.place: answer for answer in answers}
 
 
 _COMPARISONS = {
@@ -223,7 +223,7 @@ def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Compariso
     texts = "question_text_key, answer_text_key, reference_keys"
     rows = project.rows(
         f"SELECT {texts}, rating, reason, raw, confidence, note FROM comparisons WHERE judge_key = ?"
-        f" {counting(texts, 'rating')} ORDER BY rowid",
+        f" {counting_row_sql(texts, 'rating')} ORDER BY rowid",
         [judge_key],
     )
     found = [Comparison((question, answer, tuple(references)), *rest) for question, answer, references, *rest in rows]
@@ -231,22 +231,22 @@ def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Compariso
 
 
 def put_answer_verdicts(
-    cursor: Cursor, source: str, said: Mapping[tuple[int, str], bool | None], words: Mapping[int, int], author: str
+    cursor: Cursor, source: str, verdicts: Mapping[tuple[int, str], bool | None], words: Mapping[int, int], author: str
 ) -> dict[str, int]:
     """Store people's answer checks; earlier ones of the same source stay on record.
 
     Args:
         source: the file, or the assessor.
-        said: whether an answer is acceptable, by query key and answer text; None withdraws the earlier result.
+        verdicts: whether an answer is acceptable, by query key and answer text; None withdraws the earlier result.
         words: text keys of the queries.
 
     Returns:
         Numbers of answer checks and of new ones.
     """
-    texts = {place: clean_text(place[1]) for place in said}
+    texts = {place: clean_text(place[1]) for place in verdicts}
     keys = answer_text_keys(cursor, texts.values())
-    known = _verdicts(cursor, source)
-    placed = {(query, keys[texts[query, answer]]): verdict for (query, answer), verdict in said.items()}
+    known = _latest_verdicts(cursor, source)
+    placed = {(query, keys[texts[query, answer]]): verdict for (query, answer), verdict in verdicts.items()}
     new = [
         (query, words[query], answer, verdict)
         for (query, answer), verdict in placed.items()
@@ -259,7 +259,7 @@ def put_answer_verdicts(
         " now()::TIMESTAMP FROM new_verdicts ORDER BY rowid",
         [source, author],
     )
-    return {"verdicts": len(said), "new verdicts": len(new)}
+    return {"verdicts": len(verdicts), "new verdicts": len(new)}
 
 
 def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
@@ -268,17 +268,17 @@ def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[i
     Args:
         source: restricts the result; None for all.
     """
-    return project.read(lambda cursor: _verdicts(cursor, source))
+    return project.read(lambda cursor: _latest_verdicts(cursor, source))
 
 
-def _verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
+def _latest_verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
     rows = cursor.execute(
         "SELECT query_key, answer_text_key, source, arg_max_null(acceptable, rowid) AS latest FROM answer_verdicts"
         " WHERE query_key IS NOT NULL AND ($source IS NULL OR source = $source) GROUP BY ALL"
         " HAVING latest IS NOT NULL ORDER BY min(rowid)",
         {"source": source},
     ).fetchall()
-    return nested(((query, answer), judge, acceptable) for query, answer, judge, acceptable in rows)
+    return nest_triples(((query, answer), judge, acceptable) for query, answer, judge, acceptable in rows)
 
 
 Role = Literal["generator", "judge"]
@@ -342,7 +342,7 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
             f"INSERT INTO {table} VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING {column}",
             [model.fingerprint, model.name, model.model, model.prompt, model.prompt_hash, parameters, as_name(author)],
         ).fetchall()[0][0]
-        log(cursor, author, f"add answer {role}", name=model.name)
+        log_action(cursor, author, f"add answer {role}", name=model.name)
     return int(key)
 
 
@@ -413,7 +413,7 @@ class CasePlace:
     generator: str
 
 
-def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
+def record_case(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
     """Record a case. It replaces the earlier case of the same person at this place.
 
     Returns:
@@ -426,13 +426,13 @@ def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: 
         raise InputError("empty-name", "The name of the assessor is empty.", "Give the name to record with the case.")
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
         query = find_query(cursor, place.query_id)
-        _withdraw(cursor, place, query, author)
+        _withdraw_own_case(cursor, place, query, author)
         key = cursor.execute(
             "INSERT INTO answer_cases (case_key, query_key, run, k, generator_key, case_name, proposed, note, author,"
             " confirmed_at) VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING case_key",
             [query, place.run, place.k, place.generator_key, case, proposed, note.strip(), author],
         ).fetchall()[0][0]
-        log(
+        log_action(
             cursor, author, "confirm case", query=place.query_id, run=place.run, k=place.k, case=case,
             proposed=proposed, generator=place.generator, note=note.strip(),
         )  # fmt: skip
@@ -447,16 +447,16 @@ def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
     """
     author = as_name(author)
     with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
-        if not _withdraw(cursor, place, find_query(cursor, place.query_id), author):
+        if not _withdraw_own_case(cursor, place, find_query(cursor, place.query_id), author):
             raise InputError(
                 "no-own-case",
                 f"{author} has not confirmed a case of query {place.query_id} for run {place.run} at cutoff {place.k}.",
                 "You can withdraw only your own cases. See exam reteval cases.",
             )
-        log(cursor, author, "withdraw case", query=place.query_id, run=place.run, k=place.k)
+        log_action(cursor, author, "withdraw case", query=place.query_id, run=place.run, k=place.k)
 
 
-def _withdraw(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool:
+def _withdraw_own_case(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool:
     changed = cursor.execute(
         "UPDATE answer_cases SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP WHERE query_key = ? AND run = ?"
         " AND k = ? AND generator_key = ? AND author = ? AND withdrawn_at IS NULL",
@@ -496,11 +496,11 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
     if not (answer := clean_text(answer).strip()):
         raise InputError("empty-answer", "The answer is empty.", "Type the answer.")
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
-        known = _answers(cursor, query_id)
+        known = _gold_answers(cursor, query_id)
         if answer in known:
             return False
-        _put_answers(cursor, query_id, [*known, answer])
-        log(cursor, author, "add gold answer", query=query_id, answer=answer)
+        _put_gold_answers(cursor, query_id, [*known, answer])
+        log_action(cursor, author, "add gold answer", query=query_id, answer=answer)
     return True
 
 
@@ -511,18 +511,18 @@ def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: s
         InputError: unknown query, or the query does not have this answer.
     """
     with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
-        known = _answers(cursor, query_id)
+        known = _gold_answers(cursor, query_id)
         if answer not in known:
             raise InputError(
                 "unknown-gold-answer",
                 f"Query {query_id} has no correct answer '{answer}'.",
                 "The screen Cases lists its correct answers.",
             )
-        _put_answers(cursor, query_id, [one for one in known if one != answer])
-        log(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
+        _put_gold_answers(cursor, query_id, [one for one in known if one != answer])
+        log_action(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
 
 
-def _answers(cursor: Cursor, query_id: str) -> list[str]:
+def _gold_answers(cursor: Cursor, query_id: str) -> list[str]:
     query = find_query(cursor, query_id)
     ((first, further),) = cursor.execute(
         "SELECT answer, further_answers FROM queries WHERE query_key = ?", [query]
@@ -530,7 +530,7 @@ def _answers(cursor: Cursor, query_id: str) -> list[str]:
     return [] if first is None else [first, *(further or ())]
 
 
-def _put_answers(cursor: Cursor, query_id: str, answers: list[str]) -> None:
+def _put_gold_answers(cursor: Cursor, query_id: str, answers: list[str]) -> None:
     cursor.execute(
         "UPDATE queries SET answer = ?, further_answers = ? WHERE query_id = ?",
         [answers[0] if answers else None, answers[1:] or None, query_id],

@@ -159,13 +159,13 @@ def end_job(cursor: Cursor, job: int, state: str, message: str = "") -> bool:
 def close_interrupted(project: Project) -> int:
     """Mark jobs of an ended process as interrupted; return their number. Call it when a project is opened."""
     # A project that was closed properly opens without a write.
-    if project.read_only or not (found := project.rows("SELECT job_key FROM jobs WHERE state = 'running'")):
+    if project.read_only or not (jobs := project.rows("SELECT job_key FROM jobs WHERE state = 'running'")):
         return 0
     message = "The process ended before the job did. Start the job again to do the remaining work."
     with project.transaction() as cursor:
-        for (job,) in found:
+        for (job,) in jobs:
             end_job(cursor, job, "interrupted", message)
-    return len(found)
+    return len(jobs)
 
 
 def asked_models(project: Project) -> bool:

@@ -14,18 +14,18 @@ from ..store import (
     Project,
     as_act,
     cached,
-    lent,
-    let_go,
-    log,
-    numbered,
+    lend_table,
+    log_action,
+    number_table,
     put_setting,
+    release_memory,
     stage_rows,
     table_of,
 )
 from ..types import Board, Judgment
 from ._collection import check_new, name_passages_of
 from ._replaced_data import Keeper
-from ._visible import visible
+from ._visible import visible_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,9 +48,9 @@ def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.i
 
     for start in range(0, len(queries), ROWS_A_PART):
         if start:
-            let_go(cursor)
+            release_memory(cursor)
         of, listed = (keys[start : start + ROWS_A_PART] for keys in (queries, passages))
-        with lent(cursor, "new_listed", numbered(row=np.arange(len(of)), query_key=of, passage_key=listed)):
+        with lend_table(cursor, "new_listed", number_table(row=np.arange(len(of)), query_key=of, passage_key=listed)):
             cursor.execute(
                 "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
                 " SELECT query_key, passage_key, min(n.row) AS first"
@@ -77,7 +77,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
         raise InputError("depth-out-of-range", f"Invalid pool depth {depth}.", "Use 1 or more.")
     put_setting(cursor, "pool_depth", str(depth))
     refresh_pool(cursor)
-    log(cursor, author, "set pool depth", depth=depth)
+    log_action(cursor, author, "set pool depth", depth=depth)
 
 
 def pool_rows(cursor: Cursor) -> str:
@@ -98,13 +98,13 @@ def refresh_pool(cursor: Cursor) -> None:
     Call it at the end of every transaction that changed one of these.
     """
     cursor.execute("DELETE FROM pool")
-    for number, (first, last) in enumerate(_parts(cursor)):
+    for number, (first, last) in enumerate(_query_ranges(cursor)):
         if number:
-            let_go(cursor)
+            release_memory(cursor)
         pooled = cursor.execute(
             f"FROM ({pool_rows(cursor)}) WHERE query_key BETWEEN ? AND ?", [first, last]
         ).to_arrow_table()
-        with lent(cursor, "pooled", pooled):
+        with lend_table(cursor, "pooled", pooled):
             # In a transaction that adds a million passages DuckDB estimates none and would load all
             # of them for the join. The range of keys avoids that.
             ends = cursor.execute("SELECT min(passage_key), max(passage_key) FROM pooled").fetchall()[0]
@@ -117,7 +117,7 @@ def refresh_pool(cursor: Cursor) -> None:
             )
 
 
-def _parts(cursor: Cursor) -> list[tuple[int, int]]:
+def _query_ranges(cursor: Cursor) -> list[tuple[int, int]]:
     """Return ranges of query keys with about `ROWS_A_PART` rows each."""
     named = ("listed", "judgments", "rankings", "gold_passages")
     counts = " + ".join(f"(SELECT count(*) FROM {table})" for table in named)
@@ -152,7 +152,7 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
     )
-    with lent(cursor, "new_judgments", table_of(columns, types)):
+    with lend_table(cursor, "new_judgments", table_of(columns, types)):
         cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
 
 
@@ -169,7 +169,7 @@ def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -
         InputError: the name of a new source has control characters.
     """
     name_passages_of(cursor, "staged_judgments")
-    written = _write(
+    written = _write_source(
         cursor,
         source,
         "SELECT query_key, passage_key, value"
@@ -196,12 +196,12 @@ def write_judged_keys(
     import numpy as np
 
     _, first = np.unique(queries.astype(np.int64) << 32 | passages, return_index=True)
-    rows = numbered(query_key=queries[first], passage_key=passages[first], value=values[first])
-    with lent(cursor, "judged_keys", rows):
-        return _write(cursor, source, "FROM judged_keys", keeper)
+    rows = number_table(query_key=queries[first], passage_key=passages[first], value=values[first])
+    with lend_table(cursor, "judged_keys", rows):
+        return _write_source(cursor, source, "FROM judged_keys", keeper)
 
 
-def _write(cursor: Cursor, source: str, judged: str, keeper: Keeper | None) -> int:
+def _write_source(cursor: Cursor, source: str, judged: str, keeper: Keeper | None) -> int:
     check_new(cursor, "source", [source])
     cursor.execute(
         "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
@@ -256,21 +256,21 @@ def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, 
 Qrels = dict[str, dict[str, int]]
 
 
-def sources(project: Project) -> list[str]:
+def judgment_sources(project: Project) -> list[str]:
     """Return the names of the sources of judgments in the order of their first import, sources of audits last.
 
     Judgments of an audit are a sample. So complete judgments come first, because callers use the
     first source by default.
     """
-    return [name for name, _ in _sources(project)]
+    return [name for name, _ in _list_sources(project)]
 
 
 def audited_sources(project: Project) -> list[str]:
     """Return the names of the sources that an audit created, in the order of their first judgment."""
-    return [name for name, audited in _sources(project) if audited]
+    return [name for name, audited in _list_sources(project) if audited]
 
 
-def _sources(project: Project) -> list[tuple[str, bool]]:
+def _list_sources(project: Project) -> list[tuple[str, bool]]:
     """Return the name of every source, and whether an audit created it. Audits can also add to imported sources."""
     rows = project.rows(
         "SELECT name, EXISTS (FROM audits a WHERE a.source = s.name AND a.audit_key < source_key) AS audited"
@@ -280,13 +280,13 @@ def _sources(project: Project) -> list[tuple[str, bool]]:
 
 
 @cached(COLLECTION | JUDGMENTS)
-def judgments(project: Project, source: str) -> Qrels:
+def source_judgments(project: Project, source: str) -> Qrels:
     """Return the judgments of one source, by query and passage id."""
     return {
         query: dict(zip(passages, values, strict=True))
         for query, passages, values in project.rows(
             "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
-            f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
             [source],
@@ -299,7 +299,7 @@ def judged_values(project: Project, source: str) -> list[int]:
     return [
         int(value)
         for (value,) in project.rows(
-            f"SELECT DISTINCT value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            f"SELECT DISTINCT value FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
             " WHERE name = ? ORDER BY 1",
             [source],
         )
@@ -341,7 +341,7 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
 
 
 @as_act("see boards")
-def boards(project: Project) -> list[tuple[str, str]]:
+def imported_leaderboards(project: Project) -> list[tuple[str, str]]:
     """Return name and measure of every imported leaderboard, in the order of their import."""
     return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
 
@@ -350,8 +350,8 @@ def boards(project: Project) -> list[tuple[str, str]]:
 def official_sources(project: Project) -> list[str]:
     """Return the names of all official sources: judgments, imported leaderboards, then judgments of audits."""
     audited = audited_sources(project)
-    whole = [name for name in sources(project) if name not in audited]
-    return [*whole, *(name for name, _ in boards(project)), *audited]
+    whole = [name for name in judgment_sources(project) if name not in audited]
+    return [*whole, *(name for name, _ in imported_leaderboards(project)), *audited]
 
 
 @as_act("see boards")
@@ -364,7 +364,7 @@ def find_source(project: Project, name: str) -> str:
     known = official_sources(project)
     if name in known:
         return name
-    if name == "judgments" and (judged := sources(project)):
+    if name == "judgments" and (judged := judgment_sources(project)):
         return judged[0]
     if not known:
         raise InputError(

@@ -16,7 +16,19 @@ from typing import Any, get_args
 import duckdb
 
 from ..errors import InputError, ProjectError, WorkbenchError, check_known
-from ..store import MEMBERS, ROLES, Cursor, Member, Project, Role, as_name, connected, is_open, log, log_of
+from ..store import (
+    MEMBERS,
+    ROLES,
+    Cursor,
+    Member,
+    Project,
+    Role,
+    as_name,
+    database_connection,
+    is_open,
+    log_action,
+    log_of,
+)
 from ..text import first_few, how_many
 from ._collection import unknown_queries
 
@@ -78,19 +90,19 @@ def set_member(
             last organizer would lose the role.
         NotAllowed: only an organizer may set roles.
     """
-    identity = _identity(identity)
+    identity = _clean_identity(identity)
     with project.transaction(act="manage people", author=author) as cursor:
         known = project.members()
         before = known.get(identity)
         usual = before.name if before else identity.removeprefix(SUBJECT).split("@")[0]
         name = as_name(usual if name is None else name)
         new = Member(identity, name, role, None if queries is None else tuple(dict.fromkeys(queries)))
-        _check(cursor, new)
+        _check_member(cursor, new)
         if before is None or new != replace(before, further=()):
             _keep_one(known, identity, role)
-            _state(cursor, identity, name, role, new.queries, author)
+            _insert_member(cursor, identity, name, role, new.queries, author)
             told = {} if new.queries is None else {"queries": len(new.queries)}
-            log(cursor, author, STATE_MEMBER, person=name, role=role, **told)
+            log_action(cursor, author, STATE_MEMBER, person=name, role=role, **told)
     return new
 
 
@@ -114,7 +126,7 @@ def change_member(
         NotAllowed: only an organizer may change people.
     """
     project.require("manage people")
-    if (known := project.members().get(_identity(identity))) is None:
+    if (known := project.members().get(_clean_identity(identity))) is None:
         raise InputError(
             "unknown-member", f"{identity} has no role in this project.", "Add a role with exam people add."
         )
@@ -130,14 +142,14 @@ def remove_member(project: Project, identity: str, author: str) -> None:
         InputError: the person has no role, or is the last organizer.
         NotAllowed: only an organizer may remove people.
     """
-    identity = _identity(identity)
+    identity = _clean_identity(identity)
     with project.transaction(act="manage people", author=author) as cursor:
         known = project.members()
         if identity not in known:
             raise InputError("unknown-member", f"{identity} has no role in this project.", "See exam people list.")
         _keep_one(known, identity, None)
-        _state(cursor, identity, known[identity].name, None, None, author)
-        log(cursor, author, REMOVE_MEMBER, person=known[identity].name)
+        _insert_member(cursor, identity, known[identity].name, None, None, author)
+        log_action(cursor, author, REMOVE_MEMBER, person=known[identity].name)
 
 
 def undo_member(project: Project, identity: str, author: str) -> Member | None:
@@ -151,7 +163,7 @@ def undo_member(project: Project, identity: str, author: str) -> Member | None:
             would lose the role.
         NotAllowed: only an organizer may undo it.
     """
-    identity = _identity(identity)
+    identity = _clean_identity(identity)
     project.require("manage people")
     stated = project.rows(
         "SELECT name, role, to_json(queries)::VARCHAR FROM members WHERE identity = ? ORDER BY member_key DESC LIMIT 2",
@@ -168,7 +180,7 @@ def undo_member(project: Project, identity: str, author: str) -> Member | None:
     return set_member(project, identity, role, author, name, None if queries is None else json.loads(queries))
 
 
-def _identity(text: str) -> str:
+def _clean_identity(text: str) -> str:
     identity = as_name(text)
     if not identity or len(identity) > LONGEST:
         raise InputError(
@@ -179,7 +191,7 @@ def _identity(text: str) -> str:
     return identity.lower() if "@" in identity and not identity.startswith(SUBJECT) else identity
 
 
-def _check(cursor: Cursor, new: Member) -> None:
+def _check_member(cursor: Cursor, new: Member) -> None:
     check_known("unknown-role", "role", ROLES, new.role)
     if not new.name or len(new.name) > LONGEST:
         raise InputError(
@@ -218,7 +230,7 @@ def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> 
         )
 
 
-def _state(
+def _insert_member(
     cursor: Cursor, identity: str, name: str, role: Role | None, queries: Sequence[str] | None, author: str
 ) -> None:
     cursor.execute(
@@ -262,7 +274,7 @@ class Token:
         return Member(f"token {self.name}", f"token {self.name}", self.role)
 
 
-def tokens(project: Project) -> list[Token]:
+def find_tokens(project: Project) -> list[Token]:
     """Return every token of a project, newest first, including revoked ones."""
     return [
         Token(*row)
@@ -300,9 +312,9 @@ def make_token(project: Project, name: str, role: Role, author: str) -> str:
             )
         cursor.execute(
             "INSERT INTO tokens VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)",
-            [name, role, _hash(text), as_name(author)],
+            [name, role, _hash_token(text), as_name(author)],
         )
-        log(cursor, author, MAKE_TOKEN, name=name, role=role)
+        log_action(cursor, author, MAKE_TOKEN, name=name, role=role)
     return text
 
 
@@ -320,7 +332,7 @@ def withdraw_token(project: Project, name: str, author: str) -> None:
         ).fetchall()
         if not changed:
             raise InputError("unknown-token", f"No active token is named '{name}'.", "See exam tokens list.")
-        log(cursor, author, WITHDRAW_TOKEN, name=name)
+        log_action(cursor, author, WITHDRAW_TOKEN, name=name)
 
 
 def find_token(project: Project, text: str) -> Token | None:
@@ -329,10 +341,10 @@ def find_token(project: Project, text: str) -> Token | None:
     Its hash is compared with every stored hash in constant time, so that the response time reveals
     nothing about partial matches.
     """
-    shown = _hash(text)
+    shown = _hash_token(text)
     rows = project.rows("SELECT token_key, hash FROM tokens WHERE withdrawn_at IS NULL")
     keys = [key for key, kept in rows if hmac.compare_digest(shown, kept)]
-    token = next((known for known in tokens(project) if known.key in keys), None)
+    token = next((known for known in find_tokens(project) if known.key in keys), None)
     if token is not None and not project.read_only and (
         token.used_at is None or abs(datetime.now() - token.used_at) > USED
     ):  # fmt: skip
@@ -348,14 +360,14 @@ def find_token(project: Project, text: str) -> Token | None:
 def acting_with(project: Project, token: Token) -> Project:
     """Return a handle of the same open project for a token. Every act checks the current role of the token."""
 
-    def member() -> Member | None:
-        now = next((one for one in tokens(project) if one.key == token.key), None)
+    def current_member() -> Member | None:
+        now = next((one for one in find_tokens(project) if one.key == token.key), None)
         return None if now is None or now.withdrawn_at is not None else now.member()
 
-    return project.acting_as(token.member().identity, member)
+    return project.acting_as(token.member().identity, current_member)
 
 
-def _hash(text: str) -> str:
+def _hash_token(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -377,10 +389,10 @@ def peek_members(path: Path) -> frozenset[str] | None:
         return None
     before = _seen.get(path)
     try:
-        looks = _looks(path)
+        looks = _file_states(path)
         if before is not None and before[0] == looks:
             return before[1]
-        with connected(path, read_only=True, patience=0) as connection:
+        with database_connection(path, read_only=True, patience=0) as connection:
             rows = connection.execute(MEMBERS).fetchall()
     except (WorkbenchError, duckdb.Error, OSError):
         return before[1] if before is not None else frozenset()
@@ -389,7 +401,7 @@ def peek_members(path: Path) -> frozenset[str] | None:
     return found
 
 
-def _looks(path: Path) -> tuple[tuple[int, int], ...]:
+def _file_states(path: Path) -> tuple[tuple[int, int], ...]:
     """Return the modification times and sizes of the file and its log."""
     about = [file.stat() for file in (path, log_of(path)) if file.exists()]
     return tuple((state.st_mtime_ns, state.st_size) for state in about)

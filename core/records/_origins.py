@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from ..errors import check_known, unknown_name
-from ..store import Cursor, Project, as_name, log, put_setting, setting, stage_rows
+from ..store import Cursor, Project, as_name, log_action, put_setting, read_setting, stage_rows
 from ..types import KeptObject
 from ._collection import check_new
 from ._runs import check_runs
@@ -42,7 +42,7 @@ def state_families(project: Project, part: Part, name: str, families: Sequence[s
             "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
             [part, name, named, as_name(author)],
         )
-        log(cursor, author, STATE_FAMILIES, part=part, name=name, families=named)
+        log_action(cursor, author, STATE_FAMILIES, part=part, name=name, families=named)
 
 
 def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
@@ -113,7 +113,7 @@ def read_terms(written: str) -> list[Terms]:
 
 def terms_of(project: Project) -> list[Terms]:
     """Return the terms of each data set from which the project has texts."""
-    return read_terms(setting(project, SETTING_OF_TERMS) or "[]")
+    return read_terms(read_setting(project, SETTING_OF_TERMS) or "[]")
 
 
 def keep_terms(cursor: Cursor, terms: Terms) -> None:
@@ -172,7 +172,7 @@ class FrozenQuery:
     seconds: float
 
 
-def freezes(project: Project) -> list[Freeze]:
+def list_snapshots(project: Project) -> list[Freeze]:
     """Return every snapshot, newest first, including unfinished ones."""
     return [
         Freeze(*row)
@@ -205,15 +205,15 @@ def begin_freeze(project: Project, name: str, url: str, asked: str, author: str)
 
 def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
     """Store responses of a target in an unfinished snapshot; they replace its earlier responses to these queries."""
-    for one in some:
+    for response in some:
         cursor.execute(
             "DELETE FROM frozen_queries WHERE freeze_key = ?"
             " AND query_key = (SELECT query_key FROM queries WHERE query_id = ?)",
-            [key, one.query_id],
+            [key, response.query_id],
         )
         cursor.execute(
             "INSERT INTO frozen_queries SELECT ?, query_key, ?, ?, ? FROM queries WHERE query_id = ?",
-            [key, one.words, one.given, one.seconds, one.query_id],
+            [key, response.words, response.given, response.seconds, response.query_id],
         )
 
 
@@ -249,12 +249,12 @@ def drop_freeze(project: Project, name: str, author: str) -> int:
     Raises:
         InputError: no unfinished snapshot has this name.
     """
-    unfinished = {one.name: one for one in freezes(project) if one.open}
+    unfinished = {one.name: one for one in list_snapshots(project) if one.open}
     hint = "A finished snapshot is a run and cannot be discarded."
     check_known("unknown-freeze", "unfinished snapshot", unfinished, name, hint=hint)
-    found = unfinished[name]
+    snapshot = unfinished[name]
     with project.transaction() as cursor:
-        cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [found.key])
-        cursor.execute("DELETE FROM freezes WHERE freeze_key = ?", [found.key])
-        log(cursor, author, "drop freeze", name=name, queries=found.came)
-    return found.came
+        cursor.execute("DELETE FROM frozen_queries WHERE freeze_key = ?", [snapshot.key])
+        cursor.execute("DELETE FROM freezes WHERE freeze_key = ?", [snapshot.key])
+        log_action(cursor, author, "drop freeze", name=name, queries=snapshot.came)
+    return snapshot.came

@@ -11,18 +11,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..atomic_files import sync, writing
+from ..atomic_files import explain_write_errors, sync_to_disk
 from ..errors import InputError, ProjectError
 from ..locations import projects_folder
 from ..store import (
     FOLDER,
     STAMP,
     Project,
-    backups,
-    check_free,
+    check_name_free,
+    find_backups,
     has_log,
     is_open,
-    log,
+    log_action,
     new_file,
     open_project,
 )
@@ -58,9 +58,9 @@ def rename_project(project: Project, name: str, author: str) -> Path:
     """
     project.require("organize", author=author)
     target = new_file(name)
-    path = _closed(project)
-    _move(path, target)
-    _record(target, author, "rename project", name=path.stem, to=target.stem)
+    path = _close_for_move(project)
+    _move_files(path, target)
+    _log_in_closed_project(target, author, "rename project", name=path.stem, to=target.stem)
     return target
 
 
@@ -71,22 +71,22 @@ def remove_project(project: Project, author: str) -> RemovedProject:
         NotAllowed, InputError, ProjectError: as in `rename_project`.
     """
     project.require("organize", author=author)
-    path, removed_at = _closed(project), datetime.now().replace(microsecond=0)
+    path, removed_at = _close_for_move(project), datetime.now().replace(microsecond=0)
     folder = path.parent / REMOVED / f"{path.stem}-{removed_at:{STAMP}}"
-    with writing(folder):
+    with explain_write_errors(folder):
         folder.mkdir(parents=True)
-    _move(path, folder / path.name)
-    _record(folder / path.name, author, "remove project", name=path.stem)
+    _move_files(path, folder / path.name)
+    _log_in_closed_project(folder / path.name, author, "remove project", name=path.stem)
     return RemovedProject(path.stem, removed_at, folder / path.name)
 
 
 def removed_projects() -> list[RemovedProject]:
     """Return the removed projects of the projects folder, the latest first."""
-    found = []
+    projects = []
     for path in (projects_folder() / REMOVED).glob("*/*.duckdb"):
         if (named := _FOLDER.fullmatch(path.parent.name)) and named[1] == path.stem:
-            found.append(RemovedProject(path.stem, datetime.strptime(named[2], STAMP), path))
-    return sorted(found, key=lambda one: one.removed_at, reverse=True)
+            projects.append(RemovedProject(path.stem, datetime.strptime(named[2], STAMP), path))
+    return sorted(projects, key=lambda one: one.removed_at, reverse=True)
 
 
 def restore_removed(removed: RemovedProject, author: str, identity: str | None = None) -> Path:
@@ -100,20 +100,20 @@ def restore_removed(removed: RemovedProject, author: str, identity: str | None =
         InputError: another project has its name now, or the folder cannot be written.
         ProjectError: the file cannot be opened.
     """
-    check_free(removed.name)
+    check_name_free(removed.name)
     with closing(open_project(removed.path)) as project:
         if identity is not None:
             project.acting_as(identity).require("organize", author=author)
     target = projects_folder() / removed.path.name
-    _move(removed.path, target)
+    _move_files(removed.path, target)
     for emptied in (removed.path.parent / FOLDER, removed.path.parent):
         if emptied.is_dir() and not any(emptied.iterdir()):
             emptied.rmdir()
-    _record(target, author, "restore removed project", name=removed.name)
+    _log_in_closed_project(target, author, "restore removed project", name=removed.name)
     return target
 
 
-def _closed(project: Project) -> Path:
+def _close_for_move(project: Project) -> Path:
     """Close a project that may be moved, and return its path."""
     path, named = project.path, os.environ.get("EXAM_PROJECT")
     if path.is_symlink() or path.parent.resolve() != projects_folder().resolve():
@@ -146,7 +146,7 @@ def _closed(project: Project) -> Path:
     return path
 
 
-def _move(path: Path, target: Path) -> None:
+def _move_files(path: Path, target: Path) -> None:
     """Rename the file of a closed project, its copies from before an upgrade or restore, and its backups.
 
     The file itself is last, so that an interruption leaves a complete project.
@@ -160,10 +160,10 @@ def _move(path: Path, target: Path) -> None:
         for one in path.parent.iterdir()
         if (named := copies.fullmatch(one.name))
     }
-    for backup in backups(path):
+    for backup in find_backups(path):
         moves[backup.path] = target.parent / FOLDER / f"{target.stem}{backup.path.name.removeprefix(path.stem)}"
-    with writing(target):
-        if backups(path):
+    with explain_write_errors(target):
+        if find_backups(path):
             (target.parent / FOLDER).mkdir(exist_ok=True)
         _rename_all({**moves, path: target})
 
@@ -182,10 +182,10 @@ def _rename_all(moves: Mapping[Path, Path]) -> None:
             target.rename(source)
         raise
     for folder in {one.parent for move in done for one in move}:
-        sync(folder)
+        sync_to_disk(folder)
 
 
-def _record(path: Path, author: str, act: str, **detail: Any) -> None:
+def _log_in_closed_project(path: Path, author: str, act: str, **detail: Any) -> None:
     """Log an act in a project that is closed."""
     with closing(open_project(path)) as project, project.transaction() as cursor:
-        log(cursor, author, act, **detail)
+        log_action(cursor, author, act, **detail)

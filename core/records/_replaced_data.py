@@ -42,11 +42,11 @@ class Replaced:
         return self._said(f"{self.before:,}")
 
     def _said(self, count: str) -> str:
-        said = KINDS[self.kind].said
+        sentence = KINDS[self.kind].said
         if self.before == 1:
             for many, one in _SINGULAR:
-                said = said.replace(many, one)
-        return said.format(name=self.name, count=count)
+                sentence = sentence.replace(many, one)
+        return sentence.format(name=self.name, count=count)
 
 
 @dataclass(frozen=True)
@@ -233,15 +233,15 @@ class Keeper:
         Returns:
             For each changed object: its replacement_key, its key, and its description.
         """
-        found = []
+        changed = []
         for (kind, key), (replacement, name) in self._kept.items():
             replaced = self._compare(kind, key, replacement, name)
             if replaced.gone:
-                found.append((replacement, key, replaced))
+                changed.append((replacement, key, replaced))
                 continue
             for table in _tables_of(kind):
                 self.cursor.execute(f"DELETE FROM replaced_{table} WHERE replacement_key = {replacement:d}")
-        return found
+        return changed
 
     def record(self, found: Sequence[tuple[int, int | None, Replaced]], activity_key: int) -> None:
         """Record the result of `settle` under the action that replaced the objects."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import Report, unknown_name
 from ..sentences import split_sentences
-from ..store import COLLECTION, Cursor, Project, as_act, cached, log, stage, stage_rows
+from ..store import COLLECTION, Cursor, Project, as_act, cached, log_action, stage_columns, stage_rows
 from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
@@ -47,13 +47,13 @@ def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = P
     """
     cut = list(sentences) or [Sentence(begin, end) for begin, end in split_sentences(text)]
     parts: list[list[Sentence]] = []
-    held = 0
-    for paragraph in _paragraphs(text, cut):
+    part_words = 0
+    for paragraph in _split_paragraphs(text, cut):
         lengths = [count_words(text[s.begin : s.end]) for s in paragraph]
         words = sum(lengths)
-        if parts and held + words <= limit:
+        if parts and part_words + words <= limit:
             parts[-1].extend(paragraph)
-            held += words
+            part_words += words
             continue
         even = words / max(1, math.ceil(words / limit))
         before, last = 0, -1
@@ -62,11 +62,11 @@ def split_response(text: str, sentences: Sequence[Sentence] = (), limit: int = P
             at = int((before + length / 2) / even) if even else 0
             if at > last:
                 parts.append([])
-                last, held = at, 0
+                last, part_words = at, 0
             parts[-1].append(sentence)
             before += length
-            held += length
-    return [_part(text, part) for part in parts]
+            part_words += length
+    return [_make_part(text, part) for part in parts]
 
 
 def count_words(text: str) -> int:
@@ -74,24 +74,26 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def _paragraphs(text: str, sentences: Sequence[Sentence]) -> list[list[Sentence]]:
-    found: list[list[Sentence]] = []
+def _split_paragraphs(text: str, sentences: Sequence[Sentence]) -> list[list[Sentence]]:
+    paragraphs: list[list[Sentence]] = []
     end = 0
     for sentence in sentences:
-        if not found or _PARAGRAPH.search(text, end, sentence.begin):
-            found.append([])
-        found[-1].append(sentence)
+        if not paragraphs or _PARAGRAPH.search(text, end, sentence.begin):
+            paragraphs.append([])
+        paragraphs[-1].append(sentence)
         end = sentence.end
-    return found
+    return paragraphs
 
 
-def _part(text: str, sentences: Sequence[Sentence]) -> Part:
+def _make_part(text: str, sentences: Sequence[Sentence]) -> Part:
     start = sentences[0].begin
     moved = tuple(Sentence(s.begin - start, s.end - start, s.citations) for s in sentences)
     return Part(text[start : sentences[-1].end], moved)
 
 
-def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, skip_unknown: bool) -> list[Response]:
+def known_responses(
+    cursor: Cursor, responses: Sequence[Response], report: Report, skip_unknown: bool
+) -> list[Response]:
     """Return the responses to known queries. A query is added if a response includes its text.
 
     Args:
@@ -100,7 +102,7 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
     """
     first_of: dict[str, Response] = {}
     texts: dict[str, str] = {}
-    for response in found:
+    for response in responses:
         first_of.setdefault(response.query_id, response)
         if response.query_text:
             texts.setdefault(response.query_id, response.query_text)
@@ -119,11 +121,11 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
                 "unknown-query",
                 f"query {query_id} is not in the project, and the file does not give its text",
             )
-    return [response for response in found if response.query_id not in unknown]
+    return [response for response in responses if response.query_id not in unknown]
 
 
 def write_responses(
-    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+    cursor: Cursor, responses: Sequence[Response], report: Report, keeper: Keeper | None = None
 ) -> dict[str, int]:
     """Store the responses of each system as a run, whose ranking is its passages in order.
 
@@ -137,8 +139,8 @@ def write_responses(
     Returns:
         Numbers of runs, responses and passages.
     """
-    names = _names(cursor, found, report)
-    parts = [(names[r.run], r, split_response(r.text, r.sentences)) for r in found]
+    names = _run_names(cursor, responses, report)
+    parts = [(names[r.run], r, split_response(r.text, r.sentences)) for r in responses]
     placed = place_parts(cursor, [(name, r.query_id, split) for name, r, split in parts], keeper)
     rankings: dict[str, list[Ranked]] = {name: [] for name in names.values()}
     for (name, response, split), ids in zip(parts, placed, strict=True):
@@ -146,14 +148,14 @@ def write_responses(
             Ranked(response.query_id, passage_id, rank, float(len(split) - rank + 1))
             for rank, passage_id in enumerate(ids, 1)
         )
-    files = {names[r.run]: (r.run, re.split(r"[/\\]", r.file)[-1]) for r in reversed(found)}
+    files = {names[r.run]: (r.run, re.split(r"[/\\]", r.file)[-1]) for r in reversed(responses)}
     stage_rankings(cursor, rankings)
     write_runs(cursor, [(name, *files[name]) for name in rankings], keeper)
     _write_lengths(cursor, [(name, r.query_id, count_words(r.text)) for name, r, _ in parts])
     return {"runs": len(rankings), "responses": len(parts), "passages of responses": sum(map(len, placed))}
 
 
-def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, str]:
+def _run_names(cursor: Cursor, responses: Sequence[Response], report: Report) -> dict[str, str]:
     """Return the name of each system's run in the project."""
     # New responses replace only earlier responses of the same system, never a retrieval run or those of another system.
     owners = dict(
@@ -162,7 +164,7 @@ def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[st
         ).fetchall()
     )
     names: dict[str, str] = {}
-    for response in found:
+    for response in responses:
         if response.run not in names:
             name = response.run
             while owners.get(name, response.run) != response.run or name in names.values():
@@ -228,7 +230,7 @@ def _free_ids(cursor: Cursor, wanted: Sequence[tuple[str, str]]) -> list[str]:
     taken: dict[str, str] = {}
     open_, revision = list(range(len(wanted))), 1
     while open_:
-        stage(cursor, "wanted_ids", {"passage_id": [ids[i] for i in open_]}, {"passage_id": "VARCHAR"})
+        stage_columns(cursor, "wanted_ids", {"passage_id": [ids[i] for i in open_]}, {"passage_id": "VARCHAR"})
         taken |= dict(
             cursor.execute(
                 "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
@@ -295,12 +297,12 @@ GOLD = (
 
 
 def write_gold(
-    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+    cursor: Cursor, responses: Sequence[Response], report: Report, keeper: Keeper | None = None
 ) -> dict[str, int]:
     """Store texts as the gold texts, split into passages; they replace the earlier gold texts.
 
     Args:
-        found: one text per query.
+        responses: one text per query.
         report: collects an error for each query with several texts. With an error nothing is written.
         keeper: keeps the replaced texts; None discards them.
 
@@ -308,7 +310,7 @@ def write_gold(
         Numbers of gold texts and of their passages.
     """
     seen: dict[str, Response] = {}
-    for response in found:
+    for response in responses:
         first = seen.setdefault(response.query_id, response)
         if first is not response:
             reason = (
@@ -317,19 +319,21 @@ def write_gold(
             report.refuse(response.file, response.line, "duplicate-gold-text", reason)
     if report.count:
         return {}
-    placed = place_parts(cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in found], keeper)
+    placed = place_parts(
+        cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in responses], keeper
+    )
     rows = [
         (response.query_id, passage_id, position)
-        for response, ids in zip(found, placed, strict=True)
+        for response, ids in zip(responses, placed, strict=True)
         for position, passage_id in enumerate(ids, 1)
     ]
     stage_rows(cursor, "new_gold", rows, {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"})
-    _clear(cursor, keeper)
+    _clear_gold(cursor, keeper)
     cursor.execute(
         "INSERT INTO gold_passages SELECT query_key, passage_key, position"
         " FROM new_gold JOIN queries USING (query_id) JOIN passages USING (passage_id) ORDER BY query_key, position"
     )
-    return {"gold texts": len(found), "passages of gold texts": len(rows)}
+    return {"gold texts": len(responses), "passages of gold texts": len(rows)}
 
 
 def mark_gold(project: Project, run: str | None, author: str) -> None:
@@ -347,14 +351,14 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
             names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key").fetchall()]
             raise unknown_name("unknown-run", "run", run, names, "" if names else "Import runs first.")
         keeper = Keeper(cursor)
-        _clear(cursor, keeper)
+        _clear_gold(cursor, keeper)
         if keys:
             cursor.execute("INSERT INTO gold_runs VALUES (?)", [keys[0][0]])
         refresh_pool(cursor)
-        keeper.record(keeper.settle(), log(cursor, author, "mark gold", run=run))
+        keeper.record(keeper.settle(), log_action(cursor, author, "mark gold", run=run))
 
 
-def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
+def _clear_gold(cursor: Cursor, keeper: Keeper | None) -> None:
     if keeper is not None:
         runs = cursor.execute("SELECT name FROM runs JOIN gold_runs USING (run_key)").fetchall()
         keeper.keep("gold", f"run {runs[0][0]}" if runs else "imported texts")
@@ -396,7 +400,7 @@ class Length:
 
 
 @cached(COLLECTION)
-def lengths(project: Project, cutoff: int) -> dict[str, Length]:
+def run_lengths(project: Project, cutoff: int) -> dict[str, Length]:
     """Return the mean words and passages per query of each run down to a cutoff, by run.
 
     Words are separated by spaces and line ends. A split response counts the words of its original

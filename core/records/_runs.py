@@ -16,9 +16,9 @@ from ..store import (
     array_of,
     as_act,
     cached,
-    lent,
-    let_go,
-    numbered,
+    lend_table,
+    number_table,
+    release_memory,
     stage_rows,
     table_of,
 )
@@ -50,7 +50,7 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
     )
-    with lent(cursor, "new_rankings", ranked_table(rankings)):
+    with lend_table(cursor, "new_rankings", ranked_table(rankings)):
         cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
 
 
@@ -136,7 +136,7 @@ Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
 @cached(COLLECTION)
-def rankings(project: Project) -> Runs:
+def ranking_scores(project: Project) -> Runs:
     """Return the score of every ranked passage, by run, query and passage id. If a file stated ranks,
     the scores are derived from them.
     """
@@ -317,7 +317,7 @@ class RankingFile(ParquetBuffer):
 
         if self._lines:
             columns = {name: np.concatenate([part[name] for part in self._waiting]) for name in _COLUMNS}
-            self._writer.write_table(numbered(**columns))
+            self._writer.write_table(number_table(**columns))
         self._waiting, self._lines = [], 0
 
 
@@ -351,26 +351,26 @@ def write_stated_rankings(
     run_keys = np.zeros(len(kept.runs), np.int32)
     run_keys[[kept.runs[name] for name, _, _ in runs]] = keys = clear_runs(cursor, runs, keeper)
     cursor.execute("INSERT INTO ranked_runs SELECT unnest(?::INTEGER[])", [keys])
-    query_keys, parts = _parts(cursor, kept)
+    query_keys, parts = _query_parts(cursor, kept)
     repeated = 0
     for part in parts:
-        let_go(cursor)
-        with lent(cursor, "ranked_for", numbered(query=part)):
+        release_memory(cursor)
+        with lend_table(cursor, "ranked_for", number_table(query=part)):
             lines = cursor.execute(f"SELECT * FROM {kept.relation} SEMI JOIN ranked_for USING (query)").fetchnumpy()
         run, query, passage = run_keys[lines["run"]], query_keys[lines["query"]], passages[lines["passage"]]
         rank, score = np.asarray(lines["rank"]), np.asarray(lines["score"])
         order = np.lexsort((rank, run, query))
         order = order[run[order] > 0]
-        ranked = numbered(
+        ranked = number_table(
             run_key=run[order], query_key=query[order], passage_key=passage[order], rank=rank[order], score=score[order]
         )
         if not _as_they_should(run[order], query[order], passage[order], rank[order]):
-            with lent(cursor, "stated", ranked):
+            with lend_table(cursor, "stated", ranked):
                 ranked = cursor.execute(_RANK).to_arrow_table()
-            with lent(cursor, "new_ranks", ranked):
+            with lend_table(cursor, "new_ranks", ranked):
                 twice = "SELECT count(DISTINCT (run_key, query_key)) FROM new_ranks WHERE repeated"
                 repeated += int(cursor.execute(twice).fetchall()[0][0])
-        with lent(cursor, "new_ranks", ranked):
+        with lend_table(cursor, "new_ranks", ranked):
             # RETURNING makes DuckDB append the rows to those of the previous statement; see `grading.grades`.
             cursor.execute(
                 "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score FROM new_ranks RETURNING 1"
@@ -408,7 +408,7 @@ _RANK = (
 )
 
 
-def _parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
+def _query_parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterator[NDArray[np.int32]]]:
     """Return the keys of queries by their numbers, and parts of these numbers with about `LINES_A_PART` lines each.
 
     The parts are in the order of the keys.
@@ -416,7 +416,7 @@ def _parts(cursor: Cursor, kept: RankingFile) -> tuple[NDArray[np.int32], Iterat
     import numpy as np
 
     columns: dict[str, list[Any]] = {"query": list(kept.queries.values()), "query_id": list(kept.queries)}
-    with lent(cursor, "ranked_for", table_of(columns, {"query": "INTEGER", "query_id": "VARCHAR"})):
+    with lend_table(cursor, "ranked_for", table_of(columns, {"query": "INTEGER", "query_id": "VARCHAR"})):
         rows = cursor.execute(
             "SELECT query, query_key, lines FROM ranked_for JOIN queries USING (query_id)"
             f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation} GROUP BY query) USING (query)"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from ..errors import InputError, NotAllowed, unknown_name
-from ..grouping import grouped, nested
-from ..store import Cursor, Project, as_name, log
+from ..grouping import group_pairs, nest_triples
+from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text, first_few, how_many
 
 LONGEST_GUIDELINES = 20_000
@@ -27,15 +27,15 @@ class Guidelines:
     query: str = ""
 
 
-def guidelines(project: Project, query_id: str | None = None) -> Guidelines:
+def find_guidelines(project: Project, query_id: str | None = None) -> Guidelines:
     """Return the guidelines of the project and, if given, of a query."""
     rows = project.rows(
         "SELECT query_id, arg_max(g.text, guideline_key) FROM guidelines g LEFT JOIN queries USING (query_key)"
         " WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
         [query_id or ""],
     )
-    found = dict(rows)
-    return Guidelines(found.get(None, ""), found.get(query_id, "") if query_id is not None else "")
+    texts = dict(rows)
+    return Guidelines(texts.get(None, ""), texts.get(query_id, "") if query_id is not None else "")
 
 
 def set_guidelines(project: Project, text: str, author: str, query_id: str | None = None) -> None:
@@ -61,7 +61,7 @@ def set_guidelines(project: Project, text: str, author: str, query_id: str | Non
         cursor.execute(
             "INSERT INTO guidelines VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, text, as_name(author)]
         )
-        log(cursor, author, "set guidelines", **({} if query_id is None else {"query": query_id}))
+        log_action(cursor, author, "set guidelines", **({} if query_id is None else {"query": query_id}))
 
 
 def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
@@ -76,12 +76,12 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
         cursor.execute(
             "INSERT INTO query_marks VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, as_name(author), done]
         )
-        log(cursor, author, "finish query" if done else "reopen query", query=query_id)
+        log_action(cursor, author, "finish query" if done else "reopen query", query=query_id)
 
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
     """Return when people marked queries as done, by name and query id; withdrawn marks are absent."""
-    return nested(
+    return nest_triples(
         project.rows(
             "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
             " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
@@ -95,10 +95,10 @@ def find_query(cursor: Cursor, query_id: str) -> int:
     Raises:
         InputError: unknown query.
     """
-    found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
-    if not found:
+    rows = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    if not rows:
         raise unknown_name("unknown-query", "query", query_id, (), "Check the id, or import the query first.")
-    return int(found[0][0])
+    return int(rows[0][0])
 
 
 MOST_WANTED = 10
@@ -157,15 +157,15 @@ class Double:
         return name != self.adjudicator and (turn == "asked" or (self.free > 0 and turn not in ("claimed", "declined")))
 
 
-def doubles(project: Project) -> list[Double]:
+def open_double_assignments(project: Project) -> list[Double]:
     """Return the open double assignments, in the order of the queries."""
     turns = project.rows(
         "SELECT double_key, name, arg_max(act, double_turn_key), arg_max(t.reason, double_turn_key) FROM double_turns t"
         " GROUP BY ALL ORDER BY double_key, min(double_turn_key)"
     )
-    people = nested((key, name, turn) for key, name, turn, _ in turns)
-    reasons = nested((key, name, reason) for key, name, _, reason in turns if reason)
-    passages: dict[int, list[str]] = grouped(
+    people = nest_triples((key, name, turn) for key, name, turn, _ in turns)
+    reasons = nest_triples((key, name, reason) for key, name, _, reason in turns if reason)
+    passages: dict[int, list[str]] = group_pairs(
         project.rows(
             "SELECT double_key, passage_id FROM (SELECT double_key, unnest(passage_keys) AS passage_key FROM doubles"
             " WHERE ended_at IS NULL) JOIN passages USING (passage_key) ORDER BY ALL"
@@ -189,12 +189,12 @@ def doubles_of(project: Project, query_id: str) -> list[Double]:
     Raises:
         InputError: the query has no open double assignment.
     """
-    found = [one for one in doubles(project) if one.query_id == query_id]
-    if not found:
+    matches = [one for one in open_double_assignments(project) if one.query_id == query_id]
+    if not matches:
         raise InputError(
             "not-doubly-assigned", f"Query {query_id} has no double assignment.", "See exam assignments list."
         )
-    return found
+    return matches
 
 
 def double_of(
@@ -209,24 +209,24 @@ def double_of(
     Raises:
         InputError: the query has no double assignment, the number is unknown, or several are candidates.
     """
-    found = doubles_of(project, query_id)
+    matches = doubles_of(project, query_id)
     if number is not None:
-        found = [one for one in found if one.key == number]
-        if not found:
+        matches = [double for double in matches if double.key == number]
+        if not matches:
             raise InputError(
                 "unknown-double-assignment",
                 f"Query {query_id} has no double assignment number {number}.",
                 "See exam assignments list.",
             )
-    elif len(found) > 1:
-        found = list(filter(fits, found)) or found
-    if len(found) > 1:
+    elif len(matches) > 1:
+        matches = list(filter(fits, matches)) or matches
+    if len(matches) > 1:
         raise InputError(
             "ambiguous-double-assignment",
-            f"Query {query_id} has {len(found)} double assignments: {'; '.join(one.said for one in found)}.",
+            f"Query {query_id} has {len(matches)} double assignments: {'; '.join(double.said for double in matches)}.",
             "Choose one by its number (--number).",
         )
-    return found[0]
+    return matches[0]
 
 
 def assign_double(
@@ -271,7 +271,7 @@ def assign_double(
         )
     with project.transaction(act="assign work", author=author) as cursor:
         query = find_query(cursor, query_id)
-        keys = None if passages is None else _pooled(cursor, query_id, query, list(dict.fromkeys(passages)))
+        keys = None if passages is None else _pooled_keys(cursor, query_id, query, list(dict.fromkeys(passages)))
         _check_apart(cursor, query_id, query, keys)
         (key,) = cursor.execute(
             "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
@@ -279,9 +279,9 @@ def assign_double(
             [query, keys, number, decider, as_name(author)],
         ).fetchall()[0]
         for name in names:
-            _turn(cursor, key, name, "asked", "", author)
+            _record_turn(cursor, key, name, "asked", "", author)
         told = {"people": names} | ({} if keys is None else {"passages": len(keys)})
-        log(cursor, author, "assign double", query=query_id, wanted=number, **told)
+        log_action(cursor, author, "assign double", query=query_id, wanted=number, **told)
     return int(key)
 
 
@@ -325,28 +325,28 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
     """
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
-        found = double_of(project, query_id, number, lambda one: one.is_open_to(name))
-        if name == found.adjudicator:
+        double = double_of(project, query_id, number, lambda one: one.is_open_to(name))
+        if name == double.adjudicator:
             raise NotAllowed(
                 "adjudicator-takes-part",
                 f"{name} is the adjudicator of query {query_id}.",
                 "An adjudicator cannot take part.",
             )
-        if found.people.get(name) == "asked":
+        if double.people.get(name) == "asked":
             # The place is reserved for a person who was asked; this confirms it.
             pass
-        elif name in found.present:
+        elif name in double.present:
             raise InputError(
                 "already-takes-part", f"{name} already takes part in the double assignment of query {query_id}."
             )
-        elif not found.free:
+        elif not double.free:
             raise InputError(
                 "double-assignment-full",
-                f"The double assignment of query {query_id} is full: {first_few(list(found.present))}.",
+                f"The double assignment of query {query_id} is full: {first_few(list(double.present))}.",
                 "Claim another one. See exam assignments list.",
             )
-        _turn(cursor, found.key, name, "claimed", "", author)
-        log(cursor, author, "claim double", query=query_id)
+        _record_turn(cursor, double.key, name, "claimed", "", author)
+        log_action(cursor, author, "claim double", query=query_id)
 
 
 def decline_double(project: Project, query_id: str, author: str, reason: str = "", number: int | None = None) -> None:
@@ -361,8 +361,8 @@ def decline_double(project: Project, query_id: str, author: str, reason: str = "
     with project.transaction(act="claim work", author=author) as cursor:
         name = as_name(author)
         found = double_of(project, query_id, number, lambda one: name in one.present or one.is_open_to(name))
-        _leave(cursor, found, name, "declined", reason, author)
-        log(cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip())
+        _leave_double(cursor, found, name, "declined", reason, author)
+        log_action(cursor, author, "decline double", query=query_id, reason=clean_text(reason).strip())
 
 
 def release_double(project: Project, query_id: str, name: str, author: str, number: int | None = None) -> None:
@@ -377,8 +377,8 @@ def release_double(project: Project, query_id: str, name: str, author: str, numb
     """
     with project.transaction(act="assign work", author=author) as cursor:
         found = double_of(project, query_id, number, lambda one: as_name(name) in one.present)
-        _leave(cursor, found, as_name(name), "released", "", author)
-        log(cursor, author, "release double", query=query_id, person=as_name(name))
+        _leave_double(cursor, found, as_name(name), "released", "", author)
+        log_action(cursor, author, "release double", query=query_id, person=as_name(name))
 
 
 def write_end(cursor: Cursor, double: Double, author: str) -> None:
@@ -387,7 +387,7 @@ def write_end(cursor: Cursor, double: Double, author: str) -> None:
         "UPDATE doubles SET ended_by = ?, ended_at = now()::TIMESTAMP WHERE double_key = ?",
         [as_name(author), double.key],
     )
-    log(cursor, author, "end double", query=double.query_id)
+    log_action(cursor, author, "end double", query=double.query_id)
 
 
 def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int, question_key: int | None) -> None:
@@ -399,16 +399,16 @@ def check_undecided(cursor: Cursor, name: str, query_key: int, passage_key: int,
     Raises:
         InputError: it was adjudicated.
     """
-    found = cursor.execute(
+    rows = cursor.execute(
         "SELECT a.author FROM doubles d JOIN double_people p USING (double_key)"
         " JOIN standing_adjudications a USING (double_key) WHERE ended_at IS NULL AND p.name = ? AND d.query_key = ?"
         " AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
         [as_name(name), query_key, passage_key, question_key],
     ).fetchall()
-    if found:
+    if rows:
         raise InputError(
             "decided-meanwhile",
-            f"{found[0][0]} has already adjudicated this, so the value from {as_name(name)} cannot change.",
+            f"{rows[0][0]} has already adjudicated this, so the value from {as_name(name)} cannot change.",
             "Ask the adjudicator to withdraw the decision: screen Adjudication, or exam adjudicate undo.",
         )
 
@@ -435,7 +435,7 @@ def set_due(project: Project, query_ids: Sequence[str], due: date | None, author
             )
         told: dict[str, object] = {"queries": len(query_ids)} if len(query_ids) > 1 else {"query": query_ids[0]}
         told |= {"due": due.isoformat()} if due else {}
-        log(cursor, author, "set due", **told, **({"person": person} if person else {}))
+        log_action(cursor, author, "set due", **told, **({"person": person} if person else {}))
 
 
 Dues = Mapping[tuple[str, str | None], date]
@@ -447,7 +447,7 @@ def due_of(dates: Dues, query_id: str, name: str) -> date | None:
     return dates.get((query_id, name)) or dates.get((query_id, None))
 
 
-def dues(project: Project) -> Dues:
+def due_dates(project: Project) -> Dues:
     """Return all current due dates."""
     return {
         (query_id, name): due
@@ -459,17 +459,17 @@ def dues(project: Project) -> Dues:
     }
 
 
-def _leave(cursor: Cursor, found: Double, name: str, turn: str, reason: str, author: str) -> None:
-    if name not in found.present and not (turn == "declined" and found.free and name not in found.people):
+def _leave_double(cursor: Cursor, double: Double, name: str, turn: str, reason: str, author: str) -> None:
+    if name not in double.present and not (turn == "declined" and double.free and name not in double.people):
         raise InputError(
             "takes-no-part",
-            f"{name} does not take part in the double assignment of query {found.query_id}.",
+            f"{name} does not take part in the double assignment of query {double.query_id}.",
             "See exam assignments list.",
         )
-    _turn(cursor, found.key, name, turn, clean_text(reason).strip(), author)
+    _record_turn(cursor, double.key, name, turn, clean_text(reason).strip(), author)
 
 
-def _turn(cursor: Cursor, key: int, name: str, act: str, reason: str, author: str) -> None:
+def _record_turn(cursor: Cursor, key: int, name: str, act: str, reason: str, author: str) -> None:
     cursor.execute(
         "INSERT INTO double_turns VALUES (nextval('keys'), ?, ?, ?, ?, ?, now()::TIMESTAMP)",
         [key, name, act, reason, as_name(author)],
@@ -499,22 +499,22 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
         )
 
 
-def _pooled(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:
-    found = dict(
+def _pooled_keys(cursor: Cursor, query_id: str, query: int, passages: Sequence[str]) -> list[int]:
+    keys = dict(
         cursor.execute(
             "SELECT passage_id, passage_key FROM pool JOIN passages USING (passage_key) WHERE query_key = ?"
             " AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
             [query, list(passages)],
         ).fetchall()
     )
-    if strange := [one for one in passages if one not in found]:
+    if strange := [one for one in passages if one not in keys]:
         raise InputError(
             "passage-not-pooled",
             f"Not in the pool of query {query_id}: {first_few(strange)}.",
             "Name pooled passages.",
         )
-    if not found:
+    if not keys:
         raise InputError(
             "no-passage-named", "No passage is named.", "Name passages, or omit the list to assign the query."
         )
-    return sorted(found.values())
+    return sorted(keys.values())

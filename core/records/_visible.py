@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import InputError
-from ..store import Cursor, Project, as_act, log, put_setting, quoted_text, setting
+from ..store import Cursor, Project, as_act, log_action, put_setting, quoted_text, read_setting
 
 if TYPE_CHECKING:
     from ..store import Project
@@ -22,7 +22,7 @@ SUPPORTED = "'set support', 'remove support'"
 """Actions of the log that reveal judgments, ratings or values of citation support."""
 
 
-def visible(project: Project, table: Table) -> str:
+def visible_rows(project: Project, table: Table) -> str:
     """Return SQL for the rows of a table that the person of this handle may see, and of the part that it reads.
 
     The views `current_overrides` and `current_support` have no hidden rows: every person may see values in effect.
@@ -122,7 +122,8 @@ def hidden_questions(project: Project) -> frozenset[str]:
     return frozenset(
         name
         for (name,) in project.rows(
-            f"SELECT question_id FROM questions WHERE question_key IN ({_hidden(project)}) ORDER BY question_id"
+            f"SELECT question_id FROM questions WHERE question_key IN ({_hidden_condition(project)}) ORDER BY "
+            "question_id"
         )
     )
 
@@ -133,7 +134,7 @@ def readable_texts(project: Project) -> str:
         return "question_texts"
     return (
         "(SELECT * REPLACE (CASE WHEN text_key NOT IN (SELECT text_key FROM question_revisions WHERE question_key IN"
-        f" ({_hidden(project)})) THEN text END AS text) FROM question_texts)"
+        f" ({_hidden_condition(project)})) THEN text END AS text) FROM question_texts)"
     )
 
 
@@ -141,7 +142,7 @@ def readable_versions(project: Project) -> str:
     """Return SQL for `bank_versions` without notes that are about hidden questions, or quote them (empty)."""
     if not sealed_questions(project):
         return "bank_versions"
-    hidden = f"SELECT * FROM question_revisions WHERE question_key IN ({_hidden(project)})"
+    hidden = f"SELECT * FROM question_revisions WHERE question_key IN ({_hidden_condition(project)})"
     return (
         f"(WITH hidden AS ({hidden}) SELECT * REPLACE (CASE WHEN version IN (SELECT version FROM hidden) OR EXISTS"
         " (SELECT 1 FROM hidden JOIN question_texts USING (text_key) WHERE contains(bank_versions.note, text))"
@@ -151,7 +152,7 @@ def readable_versions(project: Project) -> str:
 
 def readable_activity(project: Project) -> str:
     """Return SQL for `activity`, with the notes of versions as `readable_versions` has them."""
-    known = visible(project, "activity")
+    known = visible_rows(project, "activity")
     if not sealed_questions(project):
         return known
     return (
@@ -161,7 +162,7 @@ def readable_activity(project: Project) -> str:
     )
 
 
-def _hidden(project: Project) -> str:
+def _hidden_condition(project: Project) -> str:
     member = project.member()
     reader = member.name if member is not None else project.reader or ""
     return (
@@ -238,7 +239,7 @@ class HoldOut:
 
 def hold_out(project: Project) -> HoldOut | None:
     """Return which judgments are held out; None for no judgments."""
-    found = setting(project, HOLD_OUT)
+    found = read_setting(project, HOLD_OUT)
     return None if found is None else HoldOut(**json.loads(found))
 
 
@@ -257,10 +258,10 @@ def set_hold_out(project: Project, share: float, author: str, seed: int | None =
     number = random.SystemRandom().randrange(10**6) if seed is None else seed
     with project.transaction(author=author) as cursor:
         versions = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()
-        found = HoldOut(share, number, versions[0][0]) if share else None
-        put_setting(cursor, HOLD_OUT, json.dumps(asdict(found)) if found else None)
-        log(cursor, author, "hold out judgments", share=share, **({"seed": number} if share else {}))
-    return found
+        drawn = HoldOut(share, number, versions[0][0]) if share else None
+        put_setting(cursor, HOLD_OUT, json.dumps(asdict(drawn)) if drawn else None)
+        log_action(cursor, author, "hold out judgments", share=share, **({"seed": number} if share else {}))
+    return drawn
 
 
 def for_tuning(project: Project) -> Project:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..errors import InputError
-from ..store import Cursor, lent, let_go, numbered
+from ..store import Cursor, lend_table, number_table, release_memory
 from ._replaced_data import Keeper
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         Two arrays by row. The first has the first row with the same text, or -1 without a text. The second has the
         key of the text in the project; 0 for texts that the project does not have, and for repeats of an earlier row.
     """
-    hashes = _hashes(cursor, kept, rows)
+    hashes = _text_hashes(cursor, kept, rows)
     same, parts = np.full(rows, -1, np.int32), rows // ROWS_A_PART + 1
     for part in range(parts):
         # Sorting takes several times the memory of its input, so it is done in parts; equal hashes
@@ -48,18 +48,18 @@ def same_texts(cursor: Cursor, kept: str, rows: int) -> tuple[NDArray[np.int32],
         same[texted] = texted[first][place]
     _part_different(cursor, kept, same)
     own = np.flatnonzero(same == np.arange(rows)).astype(np.int32)
-    return same, _known(cursor, kept, rows, own, hashes[own])
+    return same, _known_text_keys(cursor, kept, rows, own, hashes[own])
 
 
-def _hashes(cursor: Cursor, kept: str, rows: int) -> NDArray[np.int64]:
+def _text_hashes(cursor: Cursor, kept: str, rows: int) -> NDArray[np.int64]:
     """Return the hash of each row's text; -1 without a text."""
     hashes = np.full(rows, -1, np.int64)
     for start in range(0, rows, ROWS_A_PART):
-        found = cursor.execute(
+        hashed = cursor.execute(
             f"SELECT row, {HASH.format('k')} AS hash FROM {kept} k"
             f" WHERE text IS NOT NULL AND row BETWEEN {start:d} AND {start + ROWS_A_PART - 1:d}"
         ).fetchnumpy()
-        hashes[found["row"]] = found["hash"]
+        hashes[hashed["row"]] = hashed["hash"]
     return hashes
 
 
@@ -67,8 +67,8 @@ def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
     """Separate rows whose texts differ despite equal hashes."""
     met = np.flatnonzero((same >= 0) & (same != np.arange(len(same)))).astype(np.int32)
     apart: dict[str, int] = {}
-    for part in _parts(met):
-        with lent(cursor, "met", numbered(row=part, first=same[part])):
+    for part in _compared_parts(met):
+        with lend_table(cursor, "met", number_table(row=part, first=same[part])):
             differing = cursor.execute(
                 f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row) JOIN {kept} b ON b.row = m.first"
                 " WHERE a.text <> b.text ORDER BY m.row"
@@ -77,7 +77,7 @@ def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
             same[row] = apart.setdefault(text, row)
 
 
-def _known(
+def _known_text_keys(
     cursor: Cursor, kept: str, rows: int, first: NDArray[np.int32], hashes: NDArray[np.int64]
 ) -> NDArray[np.int32]:
     """Return the keys of the texts that the project has, by row.
@@ -89,13 +89,13 @@ def _known(
     keys = np.zeros(rows, np.int32)
     if not cursor.execute("SELECT EXISTS (FROM passage_texts)").fetchall()[0][0]:
         return keys
-    with lent(cursor, "hashed", numbered(row=first, hash=hashes)):
+    with lend_table(cursor, "hashed", number_table(row=first, hash=hashes)):
         met = cursor.execute(
             f"SELECT h.row, t.text_key FROM passage_texts t JOIN hashed h ON h.hash = {HASH.format('t')}"
         ).fetchnumpy()
     rows_met, keys_met = np.asarray(met["row"]), np.asarray(met["text_key"])
-    for part in _parts(np.arange(len(rows_met))):
-        with lent(cursor, "met", numbered(row=rows_met[part], text_key=keys_met[part])):
+    for part in _compared_parts(np.arange(len(rows_met))):
+        with lend_table(cursor, "met", number_table(row=rows_met[part], text_key=keys_met[part])):
             equal = cursor.execute(
                 f"SELECT m.row, m.text_key FROM met m JOIN {kept} k USING (row) JOIN passage_texts t USING (text_key)"
                 " WHERE k.text = t.text"
@@ -104,7 +104,7 @@ def _known(
     return keys
 
 
-def _parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _compared_parts(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (values[start : start + COMPARED] for start in range(0, len(values), COMPARED))
 
 
@@ -157,27 +157,27 @@ def write_passages(cursor: Cursor, kept: str, rows: int, unclean: bool, keeper: 
     if others.any():
         _replace_texts(cursor, keys[others], keeper)
     created_texts = np.flatnonzero((same == numbers) & (text_keys == 0)).astype(np.int32)
-    text_keys[created_texts] = _keys(cursor, len(created_texts))
-    _insert(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
+    text_keys[created_texts] = _new_keys(cursor, len(created_texts))
+    _insert_passages(cursor, f"passage_texts SELECT c.text_key, text FROM {kept}", created_texts, text_key=text_keys)
     text_keys = np.where(texted, text_keys[same], np.int32(0))
     filled = own & (keys > 0) & (before == 0)
     given = filled | others
     if given.any():
-        with lent(cursor, "given", numbered(passage_key=keys[given], text_key=text_keys[given])):
+        with lend_table(cursor, "given", number_table(passage_key=keys[given], text_key=text_keys[given])):
             cursor.execute(
                 "UPDATE passages SET text_key = g.text_key FROM given g WHERE g.passage_key = passages.passage_key"
             )
     if filled.any() and keeper is not None:
-        with lent(cursor, "filled", numbered(passage_key=keys[filled])):
+        with lend_table(cursor, "filled", number_table(passage_key=keys[filled])):
             cursor.execute("INSERT INTO given_texts FROM filled")
     created = np.flatnonzero(own & (keys == 0)).astype(np.int32)
-    keys[created] = _keys(cursor, len(created))
+    keys[created] = _new_keys(cursor, len(created))
     into = f"passages SELECT c.passage_key, passage_id, c.text_key FROM {kept}"
-    _insert(cursor, into, created, passage_key=keys, text_key=text_keys)
+    _insert_passages(cursor, into, created, passage_key=keys, text_key=text_keys)
     return WrittenPassages(int(filled.sum()) + len(created), keys[first], text_keys)
 
 
-def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArray[np.int32]) -> None:
+def _insert_passages(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArray[np.int32]) -> None:
     """Insert some of the passages, in order.
 
     Args:
@@ -186,9 +186,11 @@ def _insert(cursor: Cursor, into: str, rows: NDArray[np.int32], **columns: NDArr
         columns: values by column, for all passages.
     """
     for start in range(0, len(rows), ROWS_A_STATEMENT):
-        let_go(cursor)
+        release_memory(cursor)
         part = rows[start : start + ROWS_A_STATEMENT]
-        with lent(cursor, "created", numbered(row=part, **{name: column[part] for name, column in columns.items()})):
+        with lend_table(
+            cursor, "created", number_table(row=part, **{name: column[part] for name, column in columns.items()})
+        ):
             cursor.execute(
                 f"INSERT INTO {into} JOIN created c USING (row) WHERE row BETWEEN {part[0]:d} AND {part[-1]:d}"
             )
@@ -211,14 +213,14 @@ def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray
     """Return, by row, the first row with a text for the same passage; a row without a text maps to itself."""
     first, parts = np.arange(len(texted), dtype=np.int32), len(texted) // ROWS_A_PART + 1
     for part in range(parts):
-        found = cursor.execute(
+        repeats = cursor.execute(
             f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
             f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id HAVING count(*) > 1) USING (passage_id)"
             " ORDER BY row"
         ).fetchnumpy()
-        has = texted[found["row"]]
-        rows = found["row"][has]
-        _, place, of = np.unique(found["least"][has], return_index=True, return_inverse=True)
+        has = texted[repeats["row"]]
+        rows = repeats["row"][has]
+        _, place, of = np.unique(repeats["least"][has], return_index=True, return_inverse=True)
         first[rows] = rows[place][of]
     return first
 
@@ -229,7 +231,7 @@ def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | Non
     Raises:
         InputError: this import itself set one of the texts, `keeper` is None, or other data depends on a text.
     """
-    with lent(cursor, "replaced", numbered(passage_key=keys)):
+    with lend_table(cursor, "replaced", number_table(passage_key=keys)):
         others = cursor.execute("SELECT p.* FROM replaced JOIN passages p USING (passage_key)").to_arrow_table()
     named = zip(others["passage_key"].to_pylist(), others["passage_id"].to_pylist(), strict=True)
     # A text that this import itself set does not count as replaceable.
@@ -238,7 +240,7 @@ def _replace_texts(cursor: Cursor, keys: NDArray[np.int32], keeper: Keeper | Non
         if keeper is None or key > keeper.first_key or key in own:
             _refuse_two_texts(passage_id)
     if keeper is not None:
-        with lent(cursor, "other_texts", others):
+        with lend_table(cursor, "other_texts", others):
             keeper.keep_passages("other_texts")
 
 
@@ -250,7 +252,7 @@ def _refuse_two_texts(passage_id: str) -> NoReturn:
     )
 
 
-def _keys(cursor: Cursor, count: int) -> NDArray[np.int32]:
+def _new_keys(cursor: Cursor, count: int) -> NDArray[np.int32]:
     """Return new keys in ascending order."""
     found = cursor.execute("SELECT nextval('keys')::INTEGER AS key FROM range(?)", [count]).fetchnumpy()
     return np.sort(np.asarray(found["key"], np.int32))

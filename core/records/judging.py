@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ..errors import InputError, unknown_name
-from ..store import Cursor, Project, as_name, log
+from ..store import Cursor, Project, as_name, log_action
 from ._judgments import put_judgment
 from ._teamwork import check_undecided, find_query
-from ._visible import visible
+from ._visible import visible_rows
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """The values and their meaning: the four levels of the TREC Deep Learning tracks."""
@@ -47,7 +47,7 @@ def source_of(author: str) -> str:
     return PREFIX + author
 
 
-def judge(
+def judge_passage(
     project: Project,
     query_id: str,
     passage_id: str,
@@ -73,10 +73,10 @@ def judge(
         )
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
-        query, passage = _keys(cursor, query_id, passage_id)
+        query, passage = _find_keys(cursor, query_id, passage_id)
         check_undecided(cursor, author, query, passage, None)
         put_judgment(cursor, source, query, passage, value)
-        log(
+        log_action(
             cursor,
             author.strip(),
             JUDGE,
@@ -84,22 +84,22 @@ def judge(
             passage=passage_id,
             value=value,
             note=note.strip(),
-            **_seeing(blind),
+            **_blind_detail(blind),
         )
 
 
-def withdraw(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
+def withdraw_judgment(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
     """Withdraw an assessor's judgment; a source is removed with its last judgment.
 
     Args:
-        blind: as in `judge`. A blind judgment that is withdrawn blind is not kept by `blind_judgments`.
+        blind: as in `judge_passage`. A blind judgment that is withdrawn blind is not kept by `blind_judgments`.
 
     Raises:
         InputError: the assessor has not judged this passage.
     """
     source = source_of(author)
     with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
-        query, passage = _keys(cursor, query_id, passage_id)
+        query, passage = _find_keys(cursor, query_id, passage_id)
         check_undecided(cursor, author, query, passage, None)
         if not put_judgment(cursor, source, query, passage, None):
             raise InputError(
@@ -107,14 +107,14 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str, blin
                 f"{author.strip()} has not judged this passage.",
                 "You can withdraw only your own judgments.",
             )
-        log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id, **_seeing(blind))
+        log_action(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id, **_blind_detail(blind))
 
 
 def undo_judgment(project: Project, query_id: str, passage_id: str, author: str, blind: bool | None = None) -> None:
     """Restore the judgment that an assessor's last one replaced, with its note; withdraw a first judgment.
 
     Args:
-        blind: as in `withdraw`.
+        blind: as in `withdraw_judgment`.
 
     Raises:
         InputError: the assessor has not judged this passage.
@@ -122,12 +122,12 @@ def undo_judgment(project: Project, query_id: str, passage_id: str, author: str,
     past = [one for one in judgment_history(project, query_id, passage_id) if one.author == author.strip()]
     replaced = past[1] if len(past) > 1 and past[0].value is not None else None
     if replaced is None or replaced.value is None:
-        withdraw(project, query_id, passage_id, author, blind)
+        withdraw_judgment(project, query_id, passage_id, author, blind)
     else:
-        judge(project, query_id, passage_id, replaced.value, author, replaced.note, replaced.blind)
+        judge_passage(project, query_id, passage_id, replaced.value, author, replaced.note, replaced.blind)
 
 
-def _seeing(blind: bool | None) -> dict[str, bool]:
+def _blind_detail(blind: bool | None) -> dict[str, bool]:
     return {} if blind is None else {"blind": blind}
 
 
@@ -136,28 +136,28 @@ def blind_judgments(project: Project, author: str) -> dict[tuple[str, str], int]
 
     Later judgments, given after seeing labels, do not replace it. A withdrawal removes it only if it was blind too.
     """
-    found: dict[tuple[str, str], int] = {}
+    first_values: dict[tuple[str, str], int] = {}
     for query_id, passage_id, value, blind in project.rows(
         "SELECT detail->>'$.query', detail->>'$.passage', (detail->>'$.value')::INTEGER, detail->>'$.blind' = 'true'"
-        f" FROM {visible(project, 'activity')} WHERE act IN (?, ?) AND author = ? ORDER BY activity_key",
+        f" FROM {visible_rows(project, 'activity')} WHERE act IN (?, ?) AND author = ? ORDER BY activity_key",
         [JUDGE, WITHDRAW, as_name(author)],
     ):
         if blind and value is None:
-            found.pop((query_id, passage_id), None)
+            first_values.pop((query_id, passage_id), None)
         elif blind:
-            found.setdefault((query_id, passage_id), value)
-    return found
+            first_values.setdefault((query_id, passage_id), value)
+    return first_values
 
 
 def own_judgment(project: Project, query_id: str, passage_id: str, author: str) -> int | None:
     """Return the judgment of an assessor; None if the passage is unjudged."""
-    found = project.value(
-        f"SELECT value FROM {visible(project, 'judgments')}"
+    judgment = project.value(
+        f"SELECT value FROM {visible_rows(project, 'judgments')}"
         " JOIN sources USING (source_key) JOIN queries USING (query_key)"
         " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? AND passage_id = ?",
         [source_of(author), query_id, passage_id],
     )
-    return None if found is None else int(found)
+    return None if judgment is None else int(judgment)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Assessed:
     value: int
 
 
-def assessed(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
+def assessor_judgments(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
     """Return the judgments that assessors gave in the app, by assessor and query.
 
     Args:
@@ -181,7 +181,7 @@ def assessed(project: Project, query_id: str | None = None, author: str | None =
         Assessed(*row)
         for row in project.rows(
             "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
-            f" FROM {visible(project, 'judgments')} JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key) JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
             " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL OR name = $prefix || $author)"
             " ORDER BY author, query_key, passage_key",
@@ -195,7 +195,7 @@ def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
     return {
         (query_id, passage_id)
         for query_id, passage_id in project.rows(
-            f"SELECT query_id, passage_id FROM {visible(project, 'judgments')}"
+            f"SELECT query_id, passage_id FROM {visible_rows(project, 'judgments')}"
             " JOIN sources USING (source_key) JOIN queries"
             " USING (query_key) JOIN passages USING (passage_key) WHERE name = ?",
             [source_of(author)],
@@ -209,14 +209,14 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
         JudgmentAct(*row)
         for row in project.rows(
             "SELECT author, happened_at, (detail->>'$.value')::INTEGER, coalesce(detail->>'$.note', ''),"
-            f" (detail->>'$.blind')::BOOLEAN FROM {visible(project, 'activity')} WHERE act IN (?, ?)"
+            f" (detail->>'$.blind')::BOOLEAN FROM {visible_rows(project, 'activity')} WHERE act IN (?, ?)"
             " AND (detail->>'$.query') = ? AND (detail->>'$.passage') = ? ORDER BY activity_key DESC",
             [JUDGE, WITHDRAW, query_id, passage_id],
         )
     ]
 
 
-def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
+def _find_keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
     query = find_query(cursor, query_id)
     passage = cursor.execute(
         "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]

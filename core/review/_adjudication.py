@@ -21,14 +21,14 @@ from ..records import (
     Double,
     done_queries,
     double_of,
-    doubles,
     doubles_of,
+    open_double_assignments,
     put_judgment,
     readable_texts,
-    visible,
+    visible_rows,
     write_end,
 )
-from ..store import Cursor, Project, as_name, log
+from ..store import Cursor, Project, as_name, log_action
 from ..text import clean_text
 from ..types import RATINGS
 
@@ -108,7 +108,7 @@ _DECIDED = (
 )
 
 
-def contested(project: Project, query_id: str | None = None) -> list[Contested]:
+def contested_cases(project: Project, query_id: str | None = None) -> list[Contested]:
     """Return the cases in the open double assignments that the person may adjudicate. Cases without a decision are
     first.
 
@@ -119,23 +119,25 @@ def contested(project: Project, query_id: str | None = None) -> list[Contested]:
         NotAllowed: the person is neither organizer nor assessor.
     """
     with project.doing("adjudicate"):
-        return _contested(project, [one for one in doubles(project) if _may_decide(project, one, None)], query_id)
+        return _find_contested(
+            project, [one for one in open_double_assignments(project) if _may_decide(project, one, None)], query_id
+        )
 
 
-def _contested(project: Project, among: list[Double], query_id: str | None) -> list[Contested]:
-    mine = {one.key: one for one in among}
+def _find_contested(project: Project, among: list[Double], query_id: str | None) -> list[Contested]:
+    double_by_key = {entry.key: entry for entry in among}
     done = done_queries(project)
     given: dict[Place, dict[str, int]] = {}
     about: dict[Place, tuple[int, str, str | None]] = {}
     sql = _GIVEN.format(
-        judgments=visible(project, "judgments"),
-        overrides=visible(project, "overrides"),
+        judgments=visible_rows(project, "judgments"),
+        overrides=visible_rows(project, "overrides"),
         texts=readable_texts(project),
     )
     for key, query, text, passage, question, words, name, value in project.rows(
         sql, {"prefix": PREFIX, "version": latest_version(project)}
     ):
-        if key in mine and query_id in (None, query):
+        if key in double_by_key and query_id in (None, query):
             given.setdefault((query, passage, question), {})[name] = value
             about[query, passage, question] = key, text, words
     decided = {
@@ -144,25 +146,27 @@ def _contested(project: Project, among: list[Double], query_id: str | None) -> l
             _DECIDED.format("standing_adjudications") + " WHERE ended_at IS NULL"
         )
     }
-    found = []
+    cases = []
     for place, values in given.items():
         key, text, words = about[place]
-        double, decision = mine[key], decided.get(place)
+        double, decision = double_by_key[key], decided.get(place)
         complete = {name: values.get(name) for name in double.present}
-        standing: Standing = "decided" if decision else _standing(double, complete, done)
-        found.append(Contested(*place, text, words, key, complete, standing, decision))
+        standing: Standing = "decided" if decision else _find_standing(double, complete, done)
+        cases.append(Contested(*place, text, words, key, complete, standing, decision))
     order = get_args(Standing)
-    return sorted(found, key=lambda one: order.index(one.standing))
+    return sorted(cases, key=lambda entry: order.index(entry.standing))
 
 
-def _standing(double: Double, given: Mapping[str, int | None], done: Mapping[str, Mapping[str, object]]) -> Standing:
+def _find_standing(
+    double: Double, given: Mapping[str, int | None], done: Mapping[str, Mapping[str, object]]
+) -> Standing:
     waiting = any(value is None and double.query_id not in done.get(name, ()) for name, value in given.items())
     if double.free or waiting:
         return "waiting"
     return "agrees" if len(set(given.values())) == 1 else "differs"
 
 
-def decide(
+def decide_case(
     project: Project,
     place: Place,
     value: int,
@@ -192,21 +196,21 @@ def decide(
     if not reason:
         raise InputError("empty-reason", "The reason is empty.", "Give a short reason for the decision.")
 
-    def write(cursor: Cursor, double: Double, one: Contested) -> None:
-        if one.standing == "waiting":
+    def write_decision(cursor: Cursor, double: Double, case: Contested) -> None:
+        if case.standing == "waiting":
             raise InputError(
                 "decisions-missing",
-                f"Some assessors have not finished passage {one.passage_id} of query {one.query_id}.",
+                f"Some assessors have not finished passage {case.passage_id} of query {case.query_id}.",
                 "Wait for them, or replace them: exam assignments remove, then exam assignments join.",
             )
-        if over is not None and (one.decision and one.decision.stated_at) not in over:
-            now = one.decision
-            said = f"{now.author} has already decided {now.value}: {now.reason}" if now else _WITHDRAWN
-            raise InputError("decided-meanwhile", said, "Check the decision, and decide again if it is wrong.")
-        _write(project, cursor, double, one, value, reason, author)
+        if over is not None and (case.decision and case.decision.stated_at) not in over:
+            now = case.decision
+            earlier = f"{now.author} has already decided {now.value}: {now.reason}" if now else _WITHDRAWN
+            raise InputError("decided-meanwhile", earlier, "Check the decision, and decide again if it is wrong.")
+        _write_decision(project, cursor, double, case, value, reason, author)
 
-    _each(project, place[0], author, write, lambda one: one.place == place, place[1])
-    return decisions(project, place)[0].stated_at
+    _write_cases(project, place[0], author, write_decision, lambda case: case.place == place, place[1])
+    return list_decisions(project, place)[0].stated_at
 
 
 _WITHDRAWN = "Another person has withdrawn the decision."
@@ -220,14 +224,14 @@ def accept_agreed(project: Project, query_id: str, author: str) -> int:
 
     Raises:
         InputError: the query is not doubly assigned, or there is nothing to accept.
-        NotAllowed: as in `decide`.
+        NotAllowed: as in `decide_case`.
     """
 
-    def write(cursor: Cursor, double: Double, one: Contested) -> None:
-        (value,) = set(one.given.values())
-        _write(project, cursor, double, one, int(value or 0), AGREED, author)
+    def write_agreed(cursor: Cursor, double: Double, case: Contested) -> None:
+        (value,) = set(case.given.values())
+        _write_decision(project, cursor, double, case, int(value or 0), AGREED, author)
 
-    return _each(project, query_id, author, write, lambda one: one.standing == "agrees")
+    return _write_cases(project, query_id, author, write_agreed, lambda case: case.standing == "agrees")
 
 
 def undo_decision(project: Project, place: Place, author: str) -> None:
@@ -235,24 +239,24 @@ def undo_decision(project: Project, place: Place, author: str) -> None:
 
     Raises:
         InputError: the case has no decision.
-        NotAllowed: as in `decide`.
+        NotAllowed: as in `decide_case`.
     """
 
-    def write(cursor: Cursor, double: Double, one: Contested) -> None:
-        if one.decision is None:
+    def withdraw_decision(cursor: Cursor, double: Double, case: Contested) -> None:
+        if case.decision is None:
             raise InputError(
                 "no-decision",
                 "This case has no decision, so none was withdrawn.",
                 "Choose a decided case (exam adjudicate list).",
             )
-        _clear(cursor, double, one, author)
-        _state(cursor, double, one, None, None, "", author)
-        log(cursor, author, "undo adjudication", **_named(one))
+        _clear_decision(cursor, double, case, author)
+        _write_adjudication(cursor, double, case, None, None, "", author)
+        log_action(cursor, author, "undo adjudication", **_case_ids(case))
 
-    _each(project, place[0], author, write, lambda one: one.place == place, place[1])
+    _write_cases(project, place[0], author, withdraw_decision, lambda case: case.place == place, place[1])
 
 
-def decisions(project: Project, place: Place) -> list[Decision]:
+def list_decisions(project: Project, place: Place) -> list[Decision]:
     """Return all decisions and withdrawals on a case, newest first."""
     with project.doing("adjudicate"):
         return [
@@ -278,7 +282,7 @@ def end_double(project: Project, query_id: str, author: str, number: int | None 
     with project.transaction(act="assign work", author=author) as cursor:
         double = double_of(project, query_id, number)
         # Only organizers may end it, and for this they see all cases, even if they take part.
-        waits = sum(one.standing == "differs" for one in _contested(project, [double], query_id))
+        waits = sum(one.standing == "differs" for one in _find_contested(project, [double], query_id))
         if waits:
             raise InputError(
                 "decisions-missing",
@@ -292,7 +296,11 @@ def may_decide(project: Project, name: str) -> list[str]:
     """Return the ids of the doubly assigned queries on which a person may decide."""
     if not project.allows("adjudicate"):
         return []
-    return list(dict.fromkeys(one.query_id for one in doubles(project) if _may_decide(project, one, name or None)))
+    return list(
+        dict.fromkeys(
+            one.query_id for one in open_double_assignments(project) if _may_decide(project, one, name or None)
+        )
+    )
 
 
 def _may_decide(project: Project, double: Double, author: str | None) -> bool:
@@ -303,7 +311,7 @@ def _may_decide(project: Project, double: Double, author: str | None) -> bool:
     return member is None or member.role == "organizer" or name == double.adjudicator
 
 
-def _each(
+def _write_cases(
     project: Project,
     query_id: str,
     author: str,
@@ -315,52 +323,52 @@ def _each(
     with project.transaction(act="adjudicate", author=author) as cursor:
         among = doubles_of(project, query_id)
         if passage_id is not None:
-            among = [one for one in among if one.holds(passage_id)] or among
-        theirs = [one for one in among if _may_decide(project, one, author)]
-        mine = {one.key: one for one in theirs if as_name(author) not in one.present}
-        if not mine and any(as_name(author) in one.present for one in among):
+            among = [entry for entry in among if entry.holds(passage_id)] or among
+        adjudicable = [entry for entry in among if _may_decide(project, entry, author)]
+        own = {entry.key: entry for entry in adjudicable if as_name(author) not in entry.present}
+        if not own and any(as_name(author) in entry.present for entry in among):
             raise NotAllowed(
                 "adjudicator-takes-part", f"{author} is an assessor of query {query_id}.", "Ask another adjudicator."
             )
-        if not mine:
+        if not own:
             raise NotAllowed(
                 "adjudicator-takes-part",
                 f"{author} is not an adjudicator of query {query_id}.",
                 "Ask an organizer or the adjudicator of this query.",
             )
-        found = [one for one in contested(project, query_id) if one.number in mine and which(one)]
-        if not found:
+        chosen = [entry for entry in contested_cases(project, query_id) if entry.number in own and which(entry)]
+        if not chosen:
             raise InputError(
                 "nothing-to-decide", f"Nothing to adjudicate for query {query_id}.", "See exam adjudicate list."
             )
-        for one in found:
-            write(cursor, mine[one.number], one)
-    return len(found)
+        for entry in chosen:
+            write(cursor, own[entry.number], entry)
+    return len(chosen)
 
 
-def _write(
-    project: Project, cursor: Cursor, double: Double, one: Contested, value: int, reason: str, author: str
+def _write_decision(
+    project: Project, cursor: Cursor, double: Double, case: Contested, value: int, reason: str, author: str
 ) -> None:
-    _clear(cursor, double, one, author)
+    _clear_decision(cursor, double, case, author)
     override = None
-    if one.question_id is not None:
-        override = write_override(project, cursor, one.question_id, one.passage_id, value, reason, author)
+    if case.question_id is not None:
+        override = write_override(project, cursor, case.question_id, case.passage_id, value, reason, author)
     elif value not in SCALE:
         raise InputError(
             "judgment-out-of-range", f"Judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}."
         )
     else:
-        put_judgment(cursor, ADJUDICATED, *_keys(cursor, one)[:2], value)
-    _state(cursor, double, one, value, override, reason, author)
-    given = {name: said for name, said in one.given.items() if said is not None}
-    log(cursor, author, "adjudicate", **_named(one), value=value, given=given, reason=reason)
+        put_judgment(cursor, ADJUDICATED, *_case_keys(cursor, case)[:2], value)
+    _write_adjudication(cursor, double, case, value, override, reason, author)
+    given = {name: rating for name, rating in case.given.items() if rating is not None}
+    log_action(cursor, author, "adjudicate", **_case_ids(case), value=value, given=given, reason=reason)
 
 
-def _clear(cursor: Cursor, double: Double, one: Contested, author: str) -> None:
+def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str) -> None:
     """Remove the judgment or the override from the decision in force."""
-    query, passage, question = _keys(cursor, one)
-    if one.question_id is None:
-        if one.decision is not None:
+    query, passage, question = _case_keys(cursor, case)
+    if case.question_id is None:
+        if case.decision is not None:
             put_judgment(cursor, ADJUDICATED, query, passage, None)
         return
     for (key,) in cursor.execute(
@@ -370,28 +378,28 @@ def _clear(cursor: Cursor, double: Double, one: Contested, author: str) -> None:
         write_withdrawal(cursor, key, author)
 
 
-def _keys(cursor: Cursor, one: Contested) -> tuple[int, int, int | None]:
+def _case_keys(cursor: Cursor, case: Contested) -> tuple[int, int, int | None]:
     query, passage, question = cursor.execute(
         "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages"
         " WHERE passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?)",
-        [one.query_id, one.passage_id, one.question_id],
+        [case.query_id, case.passage_id, case.question_id],
     ).fetchall()[0]
     return query, passage, question
 
 
-def _state(
-    cursor: Cursor, double: Double, one: Contested, value: int | None, override: int | None, reason: str, author: str
+def _write_adjudication(
+    cursor: Cursor, double: Double, case: Contested, value: int | None, override: int | None, reason: str, author: str
 ) -> None:
-    _, passage, question = _keys(cursor, one)
+    _, passage, question = _case_keys(cursor, case)
     cursor.execute(
         "INSERT INTO adjudications VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
         [double.key, passage, question, value, override, reason, as_name(author)],
     )
 
 
-def _named(one: Contested) -> dict[str, str]:
-    question = {} if one.question_id is None else {"question": one.question_id}
-    return {"query": one.query_id, "passage": one.passage_id, **question}
+def _case_ids(case: Contested) -> dict[str, str]:
+    question = {} if case.question_id is None else {"question": case.question_id}
+    return {"query": case.query_id, "passage": case.passage_id, **question}
 
 
 Kind = Literal["judgments", "ratings"]
@@ -456,7 +464,7 @@ def between_people(project: Project, query_id: str | None = None) -> list[Betwee
     """Return the agreement of people on judgments and on ratings. Values hidden from the person of the handle are
     excluded.
 
-    Source: Cohen 1960 and 1968, Krippendorff 2011; see `measures.agreement`.
+    Source: Cohen 1960 and 1968, Krippendorff 2011; see `measures.cohen_kappa`.
 
     Args:
         query_id: restricts the values to this query; None for all.
@@ -465,7 +473,9 @@ def between_people(project: Project, query_id: str | None = None) -> list[Betwee
 
 
 def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeople:
-    given = _VALUES[kind].format(judgments=visible(project, "judgments"), overrides=visible(project, "overrides"))
+    given = _VALUES[kind].format(
+        judgments=visible_rows(project, "judgments"), overrides=visible_rows(project, "overrides")
+    )
     table = project.table(
         f"WITH given AS ({given}) SELECT thing, name, value FROM given"
         " WHERE thing IN (SELECT thing FROM given GROUP BY thing HAVING count(*) > 1) ORDER BY thing, name",
@@ -474,8 +484,8 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeopl
     by_thing = table.to_pandas().pivot(index="thing", columns="name", values="value")
     names, matrix = list(by_thing.columns), by_thing.to_numpy(float)
     pairs = [
-        _of_pair(names[one], names[other], matrix[:, [one, other]], SCALES[kind])
-        for one, other in combinations(range(len(names)), 2)
+        _of_pair(names[entry], names[other], matrix[:, [entry, other]], SCALES[kind])
+        for entry, other in combinations(range(len(names)), 2)
     ]
     return BetweenPeople(
         kind,
@@ -483,7 +493,7 @@ def _of_kind(project: Project, kind: Kind, query_id: str | None) -> BetweenPeopl
         int((by_thing.nunique(axis=1) == 1).sum()),
         {name: int(count) for name, count in by_thing.count().items()},
         krippendorff_alpha(matrix, "ordinal"),
-        sorted((one for one in pairs if one.n), key=lambda one: -one.n),
+        sorted((entry for entry in pairs if entry.n), key=lambda entry: -entry.n),
     )
 
 

@@ -14,10 +14,10 @@ from ..bank import grader_again
 from ..errors import InputError, unknown_name
 from ..graders import Control
 from ..grading import Drafter, Report, Request, draft_rewordings, run_job
-from ..labels import MISSING, Basis, Policy, basis, graded_pairs, load_ratings, overrides
-from ..measures import HELD_OUT, RepairTest, rewording_test, spent
-from ..records import find_source, judgments, passage_texts, readable_texts, refuse_hidden, visible
-from ..store import Project, log
+from ..labels import MISSING, Basis, Policy, basis, find_overrides, graded_pairs, load_ratings
+from ..measures import HELD_OUT, RepairTest, level_of_test, rewording_test
+from ..records import find_source, passage_texts, readable_texts, refuse_hidden, source_judgments, visible_rows
+from ..store import Project, log_action
 from ..types import ANSWERED, Question
 
 WORDINGS, EXAMPLES = 5, 3
@@ -64,10 +64,12 @@ class Uncovered:
 PASSAGES_NAMED = 5
 
 
-def strays(project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0) -> tuple[int, list[Stray]]:
+def list_strays(
+    project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
+) -> tuple[int, list[Stray]]:
     """Return a page of the questions that judged non-relevant passages answer, most such passages first.
 
-    The result is that of `study.diagnose`, for all queries at once.
+    The result is that of `study.diagnose_questions`, for all queries at once.
 
     Args:
         source: source of the judgments. Passages are relevant from `policy.min_judgment` on.
@@ -80,7 +82,7 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged(project, base)}, found AS (SELECT query_key, question_key, weight,"
+        f"{_judged_sql(project, base)}, found AS (SELECT query_key, question_key, weight,"
         " count(*) FILTER (NOT relevant) AS stray,"
         " count(*) FILTER (relevant) AS fitting, array_agg(passage_id ORDER BY value, rating DESC, passage_key)"
         " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
@@ -90,43 +92,43 @@ def strays(project: Project, policy: Policy, source: str, limit: int = 10, offse
         f" LEFT JOIN questions USING (question_key) LEFT JOIN bank_at($version) r USING (question_key)"
         f" LEFT JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
         " ORDER BY stray DESC, q.query_key, r.position, question_key LIMIT $limit OFFSET $offset",
-        _parameters(project, base, source, limit, offset) | {"tau": base.min_rating, "named": PASSAGES_NAMED},
+        _sql_parameters(project, base, source, limit, offset) | {"tau": base.min_rating, "named": PASSAGES_NAMED},
     )
     return (rows[0][0] if rows else 0), [Stray(*row[1:]) for row in rows]
 
 
-def uncovered(
+def list_uncovered(
     project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
 ) -> tuple[int, list[Uncovered]]:
     """Return a page of the judged relevant passages that answer no question, highest judgment first.
 
-    Args, returns, raises: as for `strays`.
+    Args, returns, raises: as for `list_strays`.
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"{_judged(project, base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
+        f"{_judged_sql(project, base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
         " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
         " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
         " JOIN queries q USING (query_key) JOIN passages USING (passage_key)"
         " LEFT JOIN passage_texts t USING (text_key)"
         " ORDER BY value DESC, best, query_key, passage_key LIMIT $limit OFFSET $offset",
-        _parameters(project, base, source, limit, offset) | {"tau": base.min_rating},
+        _sql_parameters(project, base, source, limit, offset) | {"tau": base.min_rating},
     )
     return (rows[0][0] if rows else 0), [Uncovered(*row[1:]) for row in rows]
 
 
-def _judged(project: Project, base: Basis) -> str:
+def _judged_sql(project: Project, base: Basis) -> str:
     """Return the beginning of a query: a WITH clause that defines `rated`, every rating of a judged passage."""
     return (
         "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant"
-        f" FROM {visible(project, 'judgments')}"
+        f" FROM {visible_rows(project, 'judgments')}"
         " JOIN sources USING (source_key) WHERE name = $source),"
         f" rated AS (SELECT p.*, value, relevant FROM ({graded_pairs(base)}) p JOIN judged"
         " USING (query_key, passage_key) WHERE rating IS NOT NULL)"
     )
 
 
-def _parameters(project: Project, base: Basis, source: str, limit: int, offset: int) -> dict[str, object]:
+def _sql_parameters(project: Project, base: Basis, source: str, limit: int, offset: int) -> dict[str, object]:
     source = find_source(project, source)
     return base.parameters | {
         "source": source,
@@ -168,7 +170,7 @@ class Repair:
         return {**asdict(self), "says": self.says}
 
 
-def repair(
+def repair_question(
     project: Project, question_id: str, wordings: Sequence[str], policy: Policy, source: str, author: str
 ) -> Repair:
     """Test rewordings of a question, and draft the best one if it is better.
@@ -199,20 +201,20 @@ def repair(
     known = _known_pairs(project, [question, *variants], base, policy, source)
     key = project.value("SELECT question_key FROM questions WHERE question_id = ?", [question_id])
     number = 1 + project.value("SELECT count(*) FROM repairs WHERE question_key = ?", [key])
-    test = rewording_test(known.right[0], known.right[1:], known.held_out, spent(number))
-    found = Repair(question_id, texts[test.chosen], number, test)
+    test = rewording_test(known.right[0], known.right[1:], known.held_out, level_of_test(number))
+    outcome = Repair(question_id, texts[test.chosen], number, test)
     if test.accepted is None:
-        return found
+        return outcome
     with project.transaction(act="grade", author=author) as cursor:
         cursor.execute(
             "INSERT INTO repairs VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
-            [key, base.grader.key, found.wording, test.pairs, test.gains, test.losses, test.p, test.level,
+            [key, base.grader.key, outcome.wording, test.pairs, test.gains, test.losses, test.p, test.level,
              test.accepted, author],
         )  # fmt: skip
-        log(cursor, author, "test rewording", question=question_id, accepted=test.accepted)
+        log_action(cursor, author, "test rewording", question=question_id, accepted=test.accepted)
     if test.accepted:
-        bank.put_draft(project, author, replace(question, text=found.wording))
-    return found
+        bank.put_draft(project, author, replace(question, text=outcome.wording))
+    return outcome
 
 
 def suggest_rewordings(
@@ -231,7 +233,7 @@ def suggest_rewordings(
     The model reads no passage of the half that tests the wordings.
 
     Args:
-        source, policy: as for `repair`.
+        source, policy: as for `repair_question`.
         n, prompt, control: as for `draft_rewordings`.
 
     Raises:
@@ -256,7 +258,7 @@ def suggest_rewordings(
 
 
 def _saved_question(project: Project, base: Basis, question_id: str) -> Question:
-    for question in bank.questions(project, base.version):
+    for question in bank.list_questions(project, base.version):
         if question.question_id == question_id:
             return question
     raise unknown_name("unknown-question", "question", question_id, (), "See exam bank list.")
@@ -282,9 +284,11 @@ def _known_pairs(project: Project, asked: Sequence[Question], base: Basis, polic
     query_id = asked[0].query_id
     known = load_ratings(project, base, query_id, asked)
     ratings = known.of(asked)
-    judged = judgments(project, find_source(project, source)).get(query_id, {})
+    judged = source_judgments(project, find_source(project, source)).get(query_id, {})
     truth = {passage: value >= policy.min_judgment for passage, value in judged.items()}
-    mine = [one for one in overrides(project, query_id) if one.question_id == asked[0].question_id and not one.stale]
+    mine = [
+        one for one in find_overrides(project, query_id) if one.question_id == asked[0].question_id and not one.stale
+    ]
     truth |= {one.passage_id: one.rating >= ANSWERED for one in mine}
     rows = [
         at

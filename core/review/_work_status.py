@@ -14,11 +14,21 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from ..bank import drafts, overview, proposals, questions
+from ..bank import list_drafts, list_proposals, list_questions, query_overviews
 from ..errors import InputError
-from ..grouping import nested
-from ..jobs import jobs
-from ..labels import Leaderboard, Override, Policy, Progress, basis, compare, leaderboard, overrides, progress
+from ..grouping import nest_triples
+from ..jobs import find_jobs
+from ..labels import (
+    Leaderboard,
+    Override,
+    Policy,
+    Progress,
+    basis,
+    compare,
+    find_overrides,
+    grading_progress,
+    leaderboard,
+)
 from ..measures import Correlation
 from ..records import (
     PREFIX,
@@ -26,19 +36,19 @@ from ..records import (
     Dues,
     Job,
     done_queries,
-    doubles,
+    due_dates,
     due_of,
-    dues,
     for_tuning,
     judged_pairs,
-    rankings,
-    sources,
-    visible,
+    judgment_sources,
+    open_double_assignments,
+    ranking_scores,
+    visible_rows,
 )
 from ..store import Member, Project, as_act, cached
 from ..text import how_many
 from ._disagreements.disagreement_queue import count_open
-from ._disagreements.label_agreement import Agreement, Judgments, Labels, agreement, confirmation
+from ._disagreements.label_agreement import Agreement, Judgments, Labels, find_confirmation, side_agreement
 
 
 @dataclass(frozen=True)
@@ -69,17 +79,17 @@ class ToCurate:
     resting: int
 
 
-def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate:
+def to_curate(project: Project, grading: Progress | None, author: str) -> ToCurate:
     """Return the work to do in the question bank.
 
     Args:
-        found: progress of grading; None if nothing is graded yet.
+        grading: progress of grading; None if nothing is graded yet.
         author: the person whose drafts count; empty for no drafts.
     """
-    queries = overview(project)
+    queries = query_overviews(project)
     texts = {query.query_id: query.text or query.query_id for query in queries}
-    ungraded = {} if found is None else found.ungraded_of
-    mine = Counter(draft.question.query_id for draft in drafts(project, author).values()) if author else {}
+    ungraded = {} if grading is None else grading.ungraded_of
+    own_drafts = Counter(draft.question.query_id for draft in list_drafts(project, author).values()) if author else {}
     return ToCurate(
         [
             Waiting(query.query_id, texts[query.query_id], query.pooled)
@@ -87,8 +97,8 @@ def to_curate(project: Project, found: Progress | None, author: str) -> ToCurate
             if query.pooled and not query.active
         ],
         _most_first(ungraded, texts),
-        _most_first(mine, texts),
-        _most_first(Counter(one.query_id for one in proposals(project)), texts),
+        _most_first(own_drafts, texts),
+        _most_first(Counter(one.query_id for one in list_proposals(project)), texts),
         sum(not query.pooled and not query.active for query in queries),
     )
 
@@ -123,20 +133,20 @@ class Agreeing:
 
 
 @cached()
-def agreeing(project: Project, policy: Policy) -> Agreeing | None:
+def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
     """Return the agreement of labels with the judgments of the first source; None if either is missing."""
-    judged = sources(project)
+    judged = judgment_sources(project)
     if not judged:
         return None
     tuned = for_tuning(project)
     sides = Labels(policy), Judgments(judged[0], policy.min_judgment)
     try:
-        found = agreement(tuned, *sides)
+        found = side_agreement(tuned, *sides)
         open_of, settled = count_open(tuned, *sides)
     except InputError:
         # Labels and judgments without a common passage cannot be compared; their own screen says why.
         return None
-    confirms = str(confirmation(project, *sides) or "")
+    confirms = str(find_confirmation(project, *sides) or "")
     return Agreeing(judged[0], found.merged, confirms, open_of, settled)
 
 
@@ -158,7 +168,7 @@ class Leading:
 
 @as_act("see boards")
 @cached()
-def leading(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
+def leading_systems(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
     """Return the order of systems by a measure under a policy, and the correlation with the official leaderboard.
 
     None without a leaderboard.
@@ -167,7 +177,7 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
         measure: as for `leaderboard.leaderboard`.
         against: the official leaderboard to compare with; None for no comparison.
     """
-    if not rankings(project):
+    if not ranking_scores(project):
         return None
     try:
         if against is not None:
@@ -184,8 +194,8 @@ def leading(project: Project, policy: Policy, measure: str, against: str | None)
 @cached()
 def stale_overrides(project: Project) -> list[Override]:
     """Return the overrides of active questions that do not count after a rewording, newest first."""
-    found = [one for one in overrides(project) if one.stale]
-    active = {question.question_id for question in questions(project) if question.active} if found else set()
+    found = [one for one in find_overrides(project) if one.stale]
+    active = {question.question_id for question in list_questions(project) if question.active} if found else set()
     return [one for one in found if one.question_id in active]
 
 
@@ -268,27 +278,36 @@ def my_work(project: Project, name: str, queries: tuple[str, ...] | None, policy
         queries: ids of the assigned queries; None for all queries with a pool.
         policy: the scoring settings of the labels; None if nothing is graded yet.
     """
-    mine = Counter(draft.question.query_id for draft in drafts(project, name).values())
-    proposed = Counter(one.query_id for one in proposals(project))
-    stale = Counter(one.query_id for one in stale_overrides(project))
-    judged = _judged(project).get(name, {})
+    own_drafts = Counter(draft.question.query_id for draft in list_drafts(project, name).values())
+    proposed = Counter(entry.query_id for entry in list_proposals(project))
+    stale = Counter(entry.query_id for entry in stale_overrides(project))
+    judged = _judged_counts(project).get(name, {})
     done = done_queries(project).get(name, {})
-    ungraded = {} if policy is None else progress(project, basis(project, policy)).ungraded_of
-    compared = None if policy is None else agreeing(project, policy)
-    due, beside = dues(project), [one for one in doubles(project) if name in one.present]
-    blind, sampled = {one.query_id for one in beside}, _sampled(project, name, beside)
+    ungraded = {} if policy is None else grading_progress(project, basis(project, policy)).ungraded_of
+    compared = None if policy is None else agreement_status(project, policy)
+    due, beside = due_dates(project), [entry for entry in open_double_assignments(project) if name in entry.present]
+    blind, sampled = {entry.query_id for entry in beside}, _sampled_queries(project, name, beside)
     listed = [
         Work(
-            one.query_id, one.text or one.query_id, one.active, mine[one.query_id], proposed[one.query_id],
-            stale[one.query_id], judged.get(one.query_id, 0), one.pooled, ungraded.get(one.query_id, 0),
-            None if compared is None else compared.open_of.get(one.query_id, 0),
-            one.query_id in done, due_of(due, one.query_id, name), one.query_id in blind,
-            *sampled.get(one.query_id, (0, 0)),
+            entry.query_id,
+            entry.text or entry.query_id,
+            entry.active,
+            own_drafts[entry.query_id],
+            proposed[entry.query_id],
+            stale[entry.query_id],
+            judged.get(entry.query_id, 0),
+            entry.pooled,
+            ungraded.get(entry.query_id, 0),
+            None if compared is None else compared.open_of.get(entry.query_id, 0),
+            entry.query_id in done,
+            due_of(due, entry.query_id, name),
+            entry.query_id in blind,
+            *sampled.get(entry.query_id, (0, 0)),
         )
-        for one in overview(project)
-        if (one.query_id in queries if queries is not None else one.pooled)
-    ]  # fmt: skip
-    return sorted(listed, key=lambda one: (one.done, one.due or date.max))
+        for entry in query_overviews(project)
+        if (entry.query_id in queries if queries is not None else entry.pooled)
+    ]
+    return sorted(listed, key=lambda entry: (entry.done, entry.due or date.max))
 
 
 def finished_jobs(project: Project, name: str, now: datetime | None = None) -> list[Job]:
@@ -298,7 +317,7 @@ def finished_jobs(project: Project, name: str, now: datetime | None = None) -> l
         now: the current time; None for the local time of this computer, in which a project records times.
     """
     since = (now or datetime.now()) - NEWS
-    found = [one for one in jobs(project) if one.ended_at is not None and one.ended_at >= since]
+    found = [one for one in find_jobs(project) if one.ended_at is not None and one.ended_at >= since]
     return [one for one in found if one.state != "imported" and (one.author == name or one.kind == "grading")]
 
 
@@ -323,28 +342,33 @@ class Share:
     next_due: date | None = None
 
 
-def shares(project: Project, today: date | None = None) -> list[Share]:
+def assessor_shares(project: Project, today: date | None = None) -> list[Share]:
     """Return the progress of every assessor, in the order of their names.
 
     Args:
         today: the current day; None for the day on this computer.
     """
     now = today or date.today()
-    pooled = {one.query_id: one.pooled for one in overview(project) if one.pooled}
-    done, judged, due = done_queries(project), _judged(project), dues(project)
+    pooled = {entry.query_id: entry.pooled for entry in query_overviews(project) if entry.pooled}
+    done, judged, due = done_queries(project), _judged_counts(project), due_dates(project)
     hidden = {
-        (name, one.query_id) for one in doubles(project) for name in one.people if project.hides(name, one.adjudicator)
+        (name, entry.query_id)
+        for entry in open_double_assignments(project)
+        for name in entry.people
+        if project.hides(name, entry.adjudicator)
     }
     return [
-        _share(one, tuple(pooled) if one.theirs is None else one.theirs, pooled, done, judged, hidden, due, now)
-        for one in project.members().values()
-        if one.role == "assessor"
+        _make_share(
+            entry, tuple(pooled) if entry.theirs is None else entry.theirs, pooled, done, judged, hidden, due, now
+        )
+        for entry in project.members().values()
+        if entry.role == "assessor"
     ]
 
 
-def _share(
+def _make_share(
     member: Member,
-    theirs: tuple[str, ...],
+    query_ids: tuple[str, ...],
     pooled: Mapping[str, int],
     done: Mapping[str, Mapping[str, object]],
     judged: Mapping[str, Mapping[str, int]],
@@ -352,22 +376,22 @@ def _share(
     due: Dues,
     today: date,
 ) -> Share:
-    finished = set(theirs) & set(done.get(member.name, ()))
-    days = [day for query in theirs if query not in finished if (day := due_of(due, query, member.name)) is not None]
+    finished = set(query_ids) & set(done.get(member.name, ()))
+    days = [day for query in query_ids if query not in finished if (day := due_of(due, query, member.name)) is not None]
     return Share(
         member,
         len(finished),
-        len(theirs),
+        len(query_ids),
         None
-        if any((member.name, query) in hidden for query in theirs)
-        else sum(judged.get(member.name, {}).get(query, 0) for query in theirs),
-        sum(pooled.get(query, 0) for query in theirs),
+        if any((member.name, query) in hidden for query in query_ids)
+        else sum(judged.get(member.name, {}).get(query, 0) for query in query_ids),
+        sum(pooled.get(query, 0) for query in query_ids),
         sum(day < today for day in days),
         min((day for day in days if day >= today), default=None),
     )
 
 
-def _sampled(project: Project, name: str, beside: Sequence[Double]) -> dict[str, tuple[int, int]]:
+def _sampled_queries(project: Project, name: str, beside: Sequence[Double]) -> dict[str, tuple[int, int]]:
     """Return, by query, the size of a person's doubly assigned sample, and the number of its unjudged passages."""
     passages: dict[str, set[str]] = {}
     for one in beside:
@@ -388,25 +412,25 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
         visible values would give a wrong count.
     """
     if double.passages is None:
-        everybody, pooled = _judged(project), {one.query_id: one.pooled for one in overview(project)}
-        found = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
+        everybody, pooled = _judged_counts(project), {one.query_id: one.pooled for one in query_overviews(project)}
+        counts = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
         of = pooled.get(double.query_id, 0)
     else:
         places = {(double.query_id, passage_id) for passage_id in double.passages}
-        found, of = {name: len(places & judged_pairs(project, name)) for name in double.present}, len(places)
-    return {name: None if project.hides(name, double.adjudicator) else count for name, count in found.items()}, of
+        counts, of = {name: len(places & judged_pairs(project, name)) for name in double.present}, len(places)
+    return {name: None if project.hides(name, double.adjudicator) else count for name, count in counts.items()}, of
 
 
-def _judged(project: Project) -> Mapping[str, Mapping[str, int]]:
+def _judged_counts(project: Project) -> Mapping[str, Mapping[str, int]]:
     """Return the number of judged pooled passages, by name of the assessor and query id."""
     rows = project.rows(
         "SELECT substr(s.name, length($prefix) + 1), query_id, count(*)"
-        f" FROM {visible(project, 'judgments')} JOIN sources s USING (source_key)"
+        f" FROM {visible_rows(project, 'judgments')} JOIN sources s USING (source_key)"
         " JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key)"
         " WHERE starts_with(s.name, $prefix) GROUP BY ALL",
         {"prefix": PREFIX},
     )
-    return nested(rows)
+    return nest_triples(rows)
 
 
 PRESENT = 45.0

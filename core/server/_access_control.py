@@ -15,11 +15,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from ..errors import EngineError, InputError, NotAllowed, WorkbenchError
-from ..limits import exceeded, limit, within
+from ..limits import allow_event, describe_exceeded, read_limit
 from ..operations.output import as_workbench_error
 from ..records import acting_with, find_token
 from ..store import Project
-from ._open_projects import held
+from ._open_projects import list_held
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ def check_origin(origin: str | None, host: str, allowed: Sequence[str]) -> None:
         )
 
 
-def let_in(headers: Mapping[str, str]) -> Visitor:
+def find_visitor(headers: Mapping[str, str]) -> Visitor:
     """Return the visitor whose token belongs to an open project.
 
     Args:
@@ -123,13 +123,13 @@ def let_in(headers: Mapping[str, str]) -> Visitor:
             "No token in the request.",
             "Send Authorization: Bearer TOKEN. Make a token with exam tokens add.",
         )
-    for one in held():
-        if one.door is not None and hmac.compare_digest(one.door.token, shown):
-            return Visitor(one.project, None, "")
-    for one in held():
-        if (token := find_token(one.project, shown)) is not None:
+    for entry in list_held():
+        if entry.door is not None and hmac.compare_digest(entry.door.token, shown):
+            return Visitor(entry.project, None, "")
+    for entry in list_held():
+        if (token := find_token(entry.project, shown)) is not None:
             name = token.member().name
-            return Visitor(acting_with(one.project, token), name, f"{one.project.path} {token.key}")
+            return Visitor(acting_with(entry.project, token), name, f"{entry.project.path} {token.key}")
     raise Unknown(
         "invalid-token",
         "This token is not valid on this server.",
@@ -146,8 +146,8 @@ def check_rate(visitor: Visitor, now: float | None = None) -> None:
     Raises:
         TooOften: the limit is exceeded.
     """
-    if not visitor.owner and not within("REQUESTS", visitor.key, MINUTE, now):
-        said = exceeded("Within a minute there were more than", "REQUESTS", limit("REQUESTS"))
+    if not visitor.owner and not allow_event("REQUESTS", visitor.key, MINUTE, now):
+        said = describe_exceeded("Within a minute there were more than", "REQUESTS", read_limit("REQUESTS"))
         raise TooOften("too-many-requests", said, "Try again in a minute.")
 
 
@@ -158,11 +158,11 @@ def check_size(headers: Mapping[str, str]) -> None:
         TooMuch: it is too large.
         InputError: it does not state its size.
     """
-    stated, most = headers.get("content-length", "0"), limit("REQUEST")
+    stated, most = headers.get("content-length", "0"), read_limit("REQUEST")
     if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
         raise InputError("no-content-length", "The request does not state its size.", "Send a Content-Length header.")
     if len(stated) > 18 or int(stated) > most:
-        raise TooMuch("request-too-large", exceeded("the request is larger than", "REQUEST", most))
+        raise TooMuch("request-too-large", describe_exceeded("the request is larger than", "REQUEST", most))
 
 
 _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
@@ -177,33 +177,33 @@ _STATUS: Sequence[tuple[type[WorkbenchError], int]] = (
 """HTTP status by class of error; the first match counts. All others are 409: the work failed."""
 
 
-def guarded(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+def guard_route(answer: Callable[[Request, Visitor], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
     """Wrap an answer with the access checks of every API route, and return errors as JSON."""
 
-    async def answered(request: Request) -> Response:
+    async def answer_checked(request: Request) -> Response:
         try:
             check_size(request.headers)
-            visitor = await run_in_threadpool(let_in, request.headers)
+            visitor = await run_in_threadpool(find_visitor, request.headers)
             check_rate(visitor)
             return await answer(request, visitor)
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
             if (known := as_workbench_error(error)) is not None:
-                return _told(known)
+                return _error_response(known)
             number = secrets.token_hex(3).upper()
             _log.error("error %s: %s", number, error, exc_info=error)
-            said = {
+            details = {
                 "code": "unforeseen",
                 "message": "Unexpected error.",
                 "hint": f"See error {number} in the log of the server.",
             }
-            return JSONResponse(said, 500)
+            return JSONResponse(details, 500)
 
-    return answered
+    return answer_checked
 
 
-def _told(error: WorkbenchError) -> JSONResponse:
+def _error_response(error: WorkbenchError) -> JSONResponse:
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 409)
     headers = {401: {"WWW-Authenticate": "Bearer"}, 405: {"Allow": "POST"}, 429: {"Retry-After": "60"}}.get(status)
     return JSONResponse({"code": error.code, "message": error.message, "hint": error.hint}, status, headers)

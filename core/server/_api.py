@@ -15,44 +15,53 @@ from starlette.types import Receive, Scope, Send
 from .. import __version__
 from ..errors import InputError, check_known, unknown_name
 from ..jobs import current_job
-from ..operations import every_operation, find_operation, renamed
+from ..operations import every_operation, find_operation, replace_old_name
 from ..operations.registry import Operation
 from ..store import current_author
 from . import _api_requests as api_requests
-from ._access_control import NotReading, Visitor, guarded
-from ._operation_runs import Asked, shell_of, steer, streamed, whole
+from ._access_control import NotReading, Visitor, guard_route
+from ._operation_runs import Asked, answer_streamed, answer_whole, shell_of, steer_run
 
 
-async def job(request: Request, visitor: Visitor) -> Response:
+async def show_job(request: Request, visitor: Visitor) -> Response:
     """Return the progress of the current or last grading job."""
 
-    def look() -> dict[str, Any]:
+    def read_progress() -> dict[str, Any]:
         visitor.project.require("read the bank")
-        found = current_job(visitor.project)
-        if found is None:
+        running = current_job(visitor.project)
+        if running is None:
             return {"state": None}
-        now = found.progress
+        now = running.progress
         return {
-            "state": now.state, "paused": found.control.paused, "grader": found.name, "total": now.total,
-            "graded": now.graded, "failed": now.failed, "defaulted": now.defaulted, "seconds": round(now.seconds, 2),
-            "seconds_left": now.seconds_left, "message": now.message, "calls": now.usage.calls, "cost": now.usage.cost,
-            "waits": None if found.control.awaited is None else str(found.control.awaited),
-        }  # fmt: skip
+            "state": now.state,
+            "paused": running.control.paused,
+            "grader": running.name,
+            "total": now.total,
+            "graded": now.graded,
+            "failed": now.failed,
+            "defaulted": now.defaulted,
+            "seconds": round(now.seconds, 2),
+            "seconds_left": now.seconds_left,
+            "message": now.message,
+            "calls": now.usage.calls,
+            "cost": now.usage.cost,
+            "waits": None if running.control.awaited is None else str(running.control.awaited),
+        }
 
-    return JSONResponse(await run_in_threadpool(look))
+    return JSONResponse(await run_in_threadpool(read_progress))
 
 
 async def steer_job(request: Request, visitor: Visitor) -> Response:
     """Pause, resume or cancel the grading job."""
     await run_in_threadpool(visitor.project.require, "grade")
-    found = current_job(visitor.project)
-    if found is None or found.over:
+    running = current_job(visitor.project)
+    if running is None or running.over:
         raise InputError("no-job", "No grading job is running.", "Start a job: POST /api/v1/jobs.")
-    acts = {"pause": found.control.pause, "resume": found.control.resume, "cancel": found.control.cancel}
+    acts = {"pause": running.control.pause, "resume": running.control.resume, "cancel": running.control.cancel}
     name = request.url.path.rpartition("/")[2]
     check_known("unknown-job-act", "action", acts, name)
     acts[name]()
-    return await job(request, visitor)
+    return await show_job(request, visitor)
 
 
 PREFIX = "/api/v1"
@@ -87,126 +96,144 @@ class Api:
         """Answer a request, also for the earlier name of an operation."""
         made = await run_in_threadpool(self._make)
         before, prefix, words = scope["path"].partition(f"{PREFIX}/")
-        await made({**scope, "path": before + prefix + "/".join(renamed(words.split("/")))}, receive, send)
+        await made({**scope, "path": before + prefix + "/".join(replace_old_name(words.split("/")))}, receive, send)
 
     def _make(self) -> FastAPI:
         # Requests that come together wait for the one that makes it.
         with self._making:
-            return made_api()
+            return make_api()
 
 
 @functools.cache
-def made_api() -> FastAPI:
+def make_api() -> FastAPI:
     """Return an API with a route for each operation that can be requested, and routes of jobs."""
     api = FastAPI(title="Exam Workbench", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     add = functools.partial(api.add_api_route, include_in_schema=False, response_model=None)
     for path, method, answer in (
-        ("/openapi.json", "GET", _description),
-        ("/door", "GET", _door),
-        ("/run/{number}", "DELETE", steer),
-        ("/run/{number}", "POST", steer),
+        ("/openapi.json", "GET", _send_description),
+        ("/door", "GET", _answer_door),
+        ("/run/{number}", "DELETE", steer_run),
+        ("/run/{number}", "POST", steer_run),
     ):
-        add(PREFIX + path, guarded(answer), methods=[method])
+        add(PREFIX + path, guard_route(answer), methods=[method])
     for operation in every_operation():
         if not operation.at_shell:
             _add_operation(api, operation)
         if operation.name == "grade":
             api.add_api_route(
-                f"{PREFIX}/jobs", guarded(functools.partial(_start_job, operation)), methods=["POST"],
-                response_model=None, responses={"default": _FAILED}, operation_id="start_job",
+                f"{PREFIX}/jobs",
+                guard_route(functools.partial(_start_job, operation)),
+                methods=["POST"],
+                response_model=None,
+                responses={"default": _FAILED},
+                operation_id="start_job",
                 summary="Start grading in the background. /api/v1/jobs/current shows the progress.",
-                openapi_extra=_body(operation),
-            )  # fmt: skip
+                openapi_extra=_describe_body(operation),
+            )
     for path, (method, summary) in _JOB.items():
         api.add_api_route(
-            f"{PREFIX}/jobs/current{path}", guarded(steer_job if path else job), methods=[method], summary=summary,
-            operation_id=f"{method.lower()}_job{path.replace('/', '_')}", response_model=None,
+            f"{PREFIX}/jobs/current{path}",
+            guard_route(steer_job if path else show_job),
+            methods=[method],
+            summary=summary,
+            operation_id=f"{method.lower()}_job{path.replace('/', '_')}",
+            response_model=None,
             responses={"default": _FAILED},
-        )  # fmt: skip
-    add(PREFIX + "/{path:path}", guarded(_unknown), methods=["GET", "POST"])
+        )
+    add(PREFIX + "/{path:path}", guard_route(_refuse_unknown), methods=["GET", "POST"])
     return api
 
 
 def _add_operation(api: FastAPI, operation: Operation) -> None:
     path = f"/{operation.name.replace(' ', '/')}"
-    for method, extra in (("GET", _query(operation)), ("POST", _body(operation))):
+    for method, extra in (("GET", _describe_query(operation)), ("POST", _describe_body(operation))):
         if method == "GET" and not operation.may_read:
             continue
         # `exam jobs` reads; POST /jobs starts one.
         if (method, path) == ("POST", "/jobs"):
             continue
         api.add_api_route(
-            PREFIX + path, guarded(functools.partial(_answer, operation)), methods=[method],
+            PREFIX + path,
+            guard_route(functools.partial(_answer_operation, operation)),
+            methods=[method],
             summary=operation.summary,
-            operation_id=f"{method.lower()}{path.replace('/', '_').replace('-', '_')}", openapi_extra=extra,
-            response_model=None, responses={"default": _FAILED}, response_description=_DONE,
-        )  # fmt: skip
+            operation_id=f"{method.lower()}{path.replace('/', '_').replace('-', '_')}",
+            openapi_extra=extra,
+            response_model=None,
+            responses={"default": _FAILED},
+            response_description=_DONE,
+        )
 
 
-def _schema(operation: Operation, files: bool) -> dict[str, Any]:
+def _operation_schema(operation: Operation, files: bool) -> dict[str, Any]:
     schema = api_requests.model_of(operation).model_json_schema()
     schema.pop("$defs", None)
-    for one in api_requests.asked_for(operation):
-        if one.option.file is not None and not files:
-            schema["properties"].pop(one.name)
-        elif one.option.file in ("read", "read if sent"):
+    for parameter in api_requests.request_parameters(operation):
+        if parameter.option.file is not None and not files:
+            schema["properties"].pop(parameter.name)
+        elif parameter.option.file in ("read", "read if sent"):
             file = {"type": "string", "format": "binary"}
-            schema["properties"][one.name] |= {"type": "array", "items": file} if one.many else file
+            schema["properties"][parameter.name] |= {"type": "array", "items": file} if parameter.many else file
     return schema
 
 
-def _query(operation: Operation) -> dict[str, Any]:
-    schema = _schema(operation, files=False)
+def _describe_query(operation: Operation) -> dict[str, Any]:
+    schema = _operation_schema(operation, files=False)
     return {
         "parameters": [
             {
-                "name": name, "in": "query", "required": name in schema.get("required", ()),
-                "description": about.pop("description", ""), "schema": about,
+                "name": name,
+                "in": "query",
+                "required": name in schema.get("required", ()),
+                "description": about.pop("description", ""),
+                "schema": about,
             }
             for name, about in schema["properties"].items()
         ]
-    }  # fmt: skip
+    }
 
 
-def _body(operation: Operation) -> dict[str, Any]:
-    read = any(one.option.file in ("read", "read if sent") for one in operation.parameters)
+def _describe_body(operation: Operation) -> dict[str, Any]:
+    read = any(parameter.option.file in ("read", "read if sent") for parameter in operation.parameters)
     kinds = ("multipart/form-data",) if read else ("application/json", "multipart/form-data")
-    schema = _schema(operation, files=True)
+    schema = _operation_schema(operation, files=True)
     return {"requestBody": {"content": {kind: {"schema": schema} for kind in kinds}}}
 
 
-async def _answer(operation: Operation, request: Request, visitor: Visitor) -> Response:
+async def _answer_operation(operation: Operation, request: Request, visitor: Visitor) -> Response:
     # The role is checked before anything else in the request.
     await run_in_threadpool(visitor.project.require, operation.act)
-    asked = await _asked(operation, request, visitor)
+    asked = await _read_asked(operation, request, visitor)
     shell = shell_of(request)
     if shell is None:
-        return await whole(asked)
+        return await answer_whole(asked)
     if visitor.owner:
         asked.author = str(shell.get("author", asked.author))
         asked.named = str(shell.get("project") or "")
     asked.terminal, asked.as_json = bool(shell.get("terminal")), bool(shell.get("json"))
-    return streamed(asked, visitor, shell["number"])
+    return answer_streamed(asked, visitor, shell["number"])
 
 
-async def _asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
+async def _read_asked(operation: Operation, request: Request, visitor: Visitor) -> Asked:
     author = visitor.name or current_author()
     if request.method == "GET":
-        given = api_requests.checked(operation, request.query_params.multi_items())
-        if not operation.only_reads({one.name: given.get(one.name, one.default) for one in operation.parameters}):
+        given = api_requests.check_values(operation, request.query_params.multi_items())
+        if not operation.only_reads(
+            {parameter.name: given.get(parameter.name, parameter.default) for parameter in operation.parameters}
+        ):
             raise NotReading(operation.name)
         return Asked(operation, given, visitor.project, author, owner=visitor.owner)
-    pairs, files = await api_requests.from_body(request)
+    pairs, files = await api_requests.read_body(request)
     names = {name for name, _ in pairs}
     # The client need not name the file that the operation writes.
     pairs += [
-        (one.name, "output")
-        for one in operation.parameters
-        if one.option.file == "write" and one.required and one.name not in names
+        (parameter.name, "output")
+        for parameter in operation.parameters
+        if parameter.option.file == "write" and parameter.required and parameter.name not in names
     ]
-    asked = Asked(operation, api_requests.checked(operation, pairs), visitor.project, author, owner=visitor.owner)
+    asked = Asked(operation, api_requests.check_values(operation, pairs), visitor.project, author, owner=visitor.owner)
     try:
-        asked.files = await api_requests.stored(asked.folder, files)
+        asked.files = await api_requests.store_files(asked.folder, files)
     except BaseException:
         asked.folder.close()
         raise
@@ -216,12 +243,12 @@ async def _asked(operation: Operation, request: Request, visitor: Visitor) -> As
 async def _start_job(operation: Operation, request: Request, visitor: Visitor) -> Response:
     """Start grading that continues after the answer."""
     await run_in_threadpool(visitor.project.require, operation.act)
-    asked = await _asked(operation, request, visitor)
+    asked = await _read_asked(operation, request, visitor)
     asked.background = True
-    return await whole(asked, 202)
+    return await answer_whole(asked, 202)
 
 
-async def _unknown(request: Request, visitor: Visitor) -> Response:
+async def _refuse_unknown(request: Request, visitor: Visitor) -> Response:
     path = request.path_params["path"]
     known = find_operation(path.replace("/", " "))
     if known is not None and not known.at_shell and request.method == "GET":
@@ -235,10 +262,10 @@ async def _unknown(request: Request, visitor: Visitor) -> Response:
     raise unknown_name("unknown-command", "command", path, (), "See /api/v1/openapi.json.")
 
 
-async def _description(request: Request, visitor: Visitor) -> Response:
+async def _send_description(request: Request, visitor: Visitor) -> Response:
     token = {"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}}
     return JSONResponse(request.app.openapi() | token | {"security": [{"token": []}]})
 
 
-async def _door(request: Request, visitor: Visitor) -> Response:
+async def _answer_door(request: Request, visitor: Visitor) -> Response:
     return JSONResponse({"project": visitor.project.name, "version": __version__})

@@ -43,7 +43,7 @@ Pairs = list[tuple[str, Any]]
 Files = dict[str, UploadFile]
 
 
-def asked_for(operation: Operation) -> list[Parameter]:
+def request_parameters(operation: Operation) -> list[Parameter]:
     """Return the parameters that a request may have. The author follows from its token."""
     return [one for one in operation.parameters if one.name != "author"]
 
@@ -51,26 +51,28 @@ def asked_for(operation: Operation) -> list[Parameter]:
 @functools.cache
 def model_of(operation: Operation) -> type[Model]:
     """Return the pydantic model of an operation's request. Files are given by their names."""
-    fields: dict[str, Any] = {one.name: (_type_of(one), _field_of(one)) for one in asked_for(operation)}
+    fields: dict[str, Any] = {one.name: (_type_of(one), _field_of(one)) for one in request_parameters(operation)}
     # Model answers and ids are often digits.
     config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False, protected_namespaces=())
     return create_model(operation.name, __config__=config, **fields)
 
 
-def _type_of(one: Parameter) -> Any:
-    kind: Any = Annotated[str, AfterValidator(lambda value: Path(value))] if one.kind is Path else one.kind
-    if one.option.choices:
-        kind = Literal[tuple(one.option.choices)]
+def _type_of(parameter: Parameter) -> Any:
+    kind: Any = Annotated[str, AfterValidator(lambda value: Path(value))] if parameter.kind is Path else parameter.kind
+    if parameter.option.choices:
+        kind = Literal[tuple(parameter.option.choices)]
     elif kind is datetime:
         kind = Annotated[datetime, BeforeValidator(lambda value: datetime.strptime(str(value), DATE))]
     elif kind in (int, float):
-        least, most = one.bounds
+        least, most = parameter.bounds
         # Bounds that every number meets are left out of the description.
-        bounds = {"ge": least, "le": most} if kind is int else {"ge": one.option.least, "le": one.option.most}
+        bounds = (
+            {"ge": least, "le": most} if kind is int else {"ge": parameter.option.least, "le": parameter.option.most}
+        )
         kind = Annotated[kind, Field(**bounds)]
-    if one.many:
+    if parameter.many:
         return Annotated[list[kind], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
-    return kind if one.required else kind | None
+    return kind if parameter.required else kind | None
 
 
 def _field_of(one: Parameter) -> Any:
@@ -78,7 +80,7 @@ def _field_of(one: Parameter) -> Any:
     return Field(default, description=one.option.help or one.shown)
 
 
-async def from_body(request: Request) -> tuple[Pairs, Files]:
+async def read_body(request: Request) -> tuple[Pairs, Files]:
     """Return the values of a form or a JSON object, and the files of the form by their names.
 
     Raises:
@@ -128,12 +130,12 @@ async def _from_json(request: Request) -> Pairs:
         if len(content) > LONGEST:
             raise TooMuch("request-too-large", "The request is too large.", "Send files as a form.")
     try:
-        found = json.loads(content or b"{}")
+        values = json.loads(content or b"{}")
     except (ValueError, RecursionError) as error:
         raise InputError(
             "request-not-json", "The request is not valid JSON.", "Send an object with the parameters of the command."
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise InputError(
             "request-not-json",
             "The request is not a JSON object.",
@@ -141,12 +143,12 @@ async def _from_json(request: Request) -> Pairs:
         )
     return [
         (name, each)
-        for name, value in found.items()
+        for name, value in values.items()
         for each in (value if isinstance(value, list) else [] if value is None else [value])
     ]
 
 
-def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
+def check_values(operation: Operation, given: Pairs) -> dict[str, Any]:
     """Return the values of a request, converted to the types of the operation.
 
     Raises:
@@ -158,7 +160,7 @@ def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
             f"The request has too many values ({len(given):,}).",
             f"Send at most {MOST_VALUES:,} values per request.",
         )
-    many = {one.name for one in operation.parameters if one.many}
+    many = {parameter.name for parameter in operation.parameters if parameter.many}
     values: dict[str, Any] = {}
     for spelled, value in given:
         name = spelled.replace("-", "_")
@@ -168,10 +170,10 @@ def checked(operation: Operation, given: Pairs) -> dict[str, Any]:
         else:
             values[name] = value
     try:
-        found = model_of(operation)(**values)
+        model = model_of(operation)(**values)
     except ValidationError as error:
-        raise _refused(operation, error) from error
-    return {name: value for name in found.model_fields_set if (value := getattr(found, name)) is not None}
+        raise _request_error(operation, error) from error
+    return {name: value for name in model.model_fields_set if (value := getattr(model, name)) is not None}
 
 
 def _check_text(value: Any) -> None:
@@ -179,11 +181,11 @@ def _check_text(value: Any) -> None:
         raise InputError("invalid-value", f"The value '{one_line(value, 40)}' is not valid text.", "Use UTF-8.")
 
 
-def _refused(operation: Operation, error: ValidationError) -> WorkbenchError:
+def _request_error(operation: Operation, error: ValidationError) -> WorkbenchError:
     first = error.errors(include_url=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        known = [one.name for one in asked_for(operation)]
+        known = [parameter.name for parameter in request_parameters(operation)]
         return unknown_name("unknown-parameter", "parameter", one_line(name, 40), known)
     if first["type"] == "missing":
         return InputError("parameter-missing", f"Missing value: {name}.", "Add it to the request.")
@@ -191,7 +193,7 @@ def _refused(operation: Operation, error: ValidationError) -> WorkbenchError:
     return InputError("invalid-value", f"Invalid value '{value}' for {name}.", f"{first['msg']}.")
 
 
-async def stored(folder: WorkingFolder, files: Mapping[str, UploadFile]) -> dict[str, Path]:
+async def store_files(folder: WorkingFolder, files: Mapping[str, UploadFile]) -> dict[str, Path]:
     """Store the files of a request in a folder, each under the last part of its name; return their paths.
 
     Raises:
@@ -207,11 +209,11 @@ async def stored(folder: WorkingFolder, files: Mapping[str, UploadFile]) -> dict
         within = folder.path / f"sent-{at}"
         within.mkdir()
         kept[name] = within / plain
-        await run_in_threadpool(_copy, upload, kept[name])
+        await run_in_threadpool(_copy_upload, upload, kept[name])
     return kept
 
 
-def _copy(upload: UploadFile, path: Path) -> None:
+def _copy_upload(upload: UploadFile, path: Path) -> None:
     try:
         with path.open("xb") as file:
             shutil.copyfileobj(upload.file, file)

@@ -31,7 +31,7 @@ _people_before: dict[Path, frozenset[str]] = {}
 _address: str | None = None
 
 
-def hold(path: Path) -> Project:
+def hold_project(path: Path) -> Project:
     """Return a project, opened at the first call; later calls in this process return the same object.
 
     Raises:
@@ -52,36 +52,36 @@ def hold(path: Path) -> Project:
             _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
         project.checkpoint_when_idle()
         keep_backups(project)
-        _held[file] = Held(project, _door(project))
+        _held[file] = Held(project, _make_own_door(project))
         return project
 
 
-def held() -> list[Held]:
+def list_held() -> list[Held]:
     """Return every project that is open here."""
     with _changing:
-        return [one for one in _held.values() if not one.project.closed]
+        return [entry for entry in _held.values() if not entry.project.closed]
 
 
-def with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
+def projects_with_role(projects: Mapping[str, Path], identity: str) -> dict[str, Path]:
     """Return the projects in which a person has a role; on a shared server people see only these.
 
     Args:
         projects: files by name.
         identity: of their login, see `project.identity_of`.
     """
-    return {name: path for name, path in projects.items() if identity in _people(Path(os.path.realpath(path)))}
+    return {name: path for name, path in projects.items() if identity in _read_people(Path(os.path.realpath(path)))}
 
 
-def _people(file: Path) -> Collection[str]:
+def _read_people(file: Path) -> Collection[str]:
     """Return the identities with a role in a project; if it cannot be read now, the last known ones."""
     known = _held.get(file)
     try:
         if known is None or known.project.closed:
             with _changing:
-                found = peek_members(file)
-            if found is not None:
-                return found
-        _people_before[file] = frozenset(hold(file).members())
+                members = peek_members(file)
+            if members is not None:
+                return members
+        _people_before[file] = frozenset(hold_project(file).members())
     except WorkbenchError as error:
         # The screens show the problem to people with a role.
         _log.warning("%s: roles could not be read: %s", file, error)
@@ -99,11 +99,11 @@ def open_doors(address: str | None) -> None:
         _address = address
         for one in _held.values():
             if one.door is None and not one.project.closed:
-                one.door = _door(one.project)
+                one.door = _make_own_door(one.project)
 
 
 @contextmanager
-def giving_up(project: Project) -> Iterator[None]:
+def release_project(project: Project) -> Iterator[None]:
     """Surround a move of a project that may close it; then its door is removed. No project is opened meanwhile."""
     with _changing:
         try:
@@ -115,7 +115,7 @@ def giving_up(project: Project) -> Iterator[None]:
                         remove_door(file, door)
 
 
-def let_go() -> None:
+def close_all_projects() -> None:
     """Remove the doors and close every project, at the end of the server."""
     global _address
     with _changing:
@@ -127,6 +127,6 @@ def let_go() -> None:
     close_projects()
 
 
-def _door(project: Project) -> Door | None:
+def _make_own_door(project: Project) -> Door | None:
     # Every command that reads can open a read-only project itself, so it needs no door.
     return None if _address is None or project.read_only else make_door(project.path, _address)

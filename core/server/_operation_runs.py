@@ -21,9 +21,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError, WorkbenchError
-from ..exchange import zipped
-from ..graders import OWNER, VISITOR, acting
-from ..operations.console import Guest, Stream, hosting
+from ..exchange import zip_bytes
+from ..graders import OWNER, VISITOR, use_access
+from ..operations.console import Guest, Stream, host_guest
 from ..operations.opening import Opening
 from ..operations.output import as_workbench_error, print_result, tell_failure
 from ..operations.registry import Operation
@@ -142,7 +142,7 @@ class Running:
     def _run(self) -> None:
         asked, code = self._asked, 1
         try:
-            with hosting(self.guest), recorded_as(asked.author), acting(OWNER if asked.owner else VISITOR):
+            with host_guest(self.guest), recorded_as(asked.author), use_access(OWNER if asked.owner else VISITOR):
                 code = self._code()
             self._ended(code, self._files())
         except KeyboardInterrupt:
@@ -190,22 +190,22 @@ def file_lines(files: Mapping[str, Path]) -> Iterator[bytes]:
     """Yield the lines of an answer with files, and with the files of folders."""
     for name, path in files.items():
         if path.is_dir():
-            yield line(folder=name)
+            yield answer_line(folder=name)
             for inner in sorted(path.iterdir()):
-                yield from _pieces(name, inner, within=inner.name)
+                yield from _file_pieces(name, inner, within=inner.name)
         else:
-            yield from _pieces(name, path)
+            yield from _file_pieces(name, path)
 
 
-def _pieces(name: str, path: Path, **further: str) -> Iterator[bytes]:
+def _file_pieces(name: str, path: Path, **further: str) -> Iterator[bytes]:
     with path.open("rb") as file:
         more = False
         while (piece := file.read(PIECE)) or not more:
-            yield line(file=name, data=base64.b64encode(piece).decode(), more=more, **further)
+            yield answer_line(file=name, data=base64.b64encode(piece).decode(), more=more, **further)
             more = True
 
 
-def line(**content: object) -> bytes:
+def answer_line(**content: object) -> bytes:
     """Return a line of an answer."""
     return json.dumps(content, ensure_ascii=False).encode() + b"\n"
 
@@ -214,20 +214,20 @@ _running: dict[tuple[str, str], Running] = {}
 """Running operations, by the visitor's key and the number that the shell chose."""
 
 
-async def whole(asked: Asked, done: int = 200) -> Response:
+async def answer_whole(asked: Asked, done: int = 200) -> Response:
     """Return an operation's output, or the file that it wrote; a zip of several files."""
     end: Future[tuple[int, dict[str, bytes]]] = Future()
     printed: dict[str, bytearray] = {"output": bytearray(), "error": bytearray()}
 
-    def ended(code: int, files: Mapping[str, Path]) -> None:
+    def finish(code: int, files: Mapping[str, Path]) -> None:
         # A backup goes into a given folder, and an exported project may be a folder.
-        found = [one for path in files.values() for one in ([path] if path.is_file() else path.iterdir())]
-        content = {str(one.relative_to(asked.folder.path)): one.read_bytes() for one in found}
+        paths = [file for path in files.values() for file in ([path] if path.is_file() else path.iterdir())]
+        content = {str(file.relative_to(asked.folder.path)): file.read_bytes() for file in paths}
         # Nothing waits for the answer if the client has disconnected.
         with suppress(InvalidStateError):
             end.set_result((code, content))
 
-    running = Running(asked, lambda stream, content: printed[stream].extend(content), ended)
+    running = Running(asked, lambda stream, content: printed[stream].extend(content), finish)
     try:
         code, files = await asyncio.wrap_future(end)
     except asyncio.CancelledError:
@@ -235,9 +235,9 @@ async def whole(asked: Asked, done: int = 200) -> Response:
         raise
     error = bytes(printed["error"]).decode(errors="replace")
     if code:
-        return _failed(code, error, running)
+        return _failed_response(code, error, running)
     if files:
-        content = next(iter(files.values())) if len(files) == 1 else zipped(files)
+        content = next(iter(files.values())) if len(files) == 1 else zip_bytes(files)
         headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
         return Response(content, done, headers, "application/octet-stream")
     output = bytes(printed["output"])
@@ -247,20 +247,20 @@ async def whole(asked: Asked, done: int = 200) -> Response:
     return Response(output, done, {"X-Content-Type-Options": "nosniff"}, kind)
 
 
-def _failed(code: int, printed: str, running: Running) -> Response:
-    lines = [one for one in printed.splitlines() if one.strip()]
+def _failed_response(code: int, printed: str, running: Running) -> Response:
+    lines = [line for line in printed.splitlines() if line.strip()]
     status = 500 if running.broken else 400 if code == 2 else 409
     if (error := running.error) is None:
         kind = "unforeseen" if running.broken else "stopped"
         last = lines[-1].removeprefix("exam: ") if lines else "The command failed."
-        told = {"code": kind, "message": last, "hint": ""}
+        details = {"code": kind, "message": last, "hint": ""}
     else:
         status = 403 if error.code in ("role-needed", "no-role") else status
-        told = {"code": error.code, "message": error.message, "hint": error.hint}
-    return JSONResponse({**told, "exit_code": code, "said": lines[:-1]}, status)
+        details = {"code": error.code, "message": error.message, "hint": error.hint}
+    return JSONResponse({**details, "exit_code": code, "said": lines[:-1]}, status)
 
 
-def streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
+def answer_streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
     """Return lines of JSON with the output and files of an operation; the last line has its exit code.
 
     Args:
@@ -269,29 +269,29 @@ def streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    def put(content: bytes | None) -> None:
+    def queue_line(content: bytes | None) -> None:
         loop.call_soon_threadsafe(lines.put_nowait, content)
 
-    def give(files: Mapping[str, Path], **then: object) -> None:
-        for one in file_lines(files):
-            put(one)
-        put(line(**(then or {"place": True})))
+    def send_files(files: Mapping[str, Path], **then: object) -> None:
+        for piece in file_lines(files):
+            queue_line(piece)
+        queue_line(answer_line(**(then or {"place": True})))
 
-    def ended(code: int, files: Mapping[str, Path]) -> None:
-        give(files, exit=code)
-        put(None)
+    def finish(code: int, files: Mapping[str, Path]) -> None:
+        send_files(files, exit=code)
+        queue_line(None)
 
     running = Running(
         asked,
-        lambda stream, content: put(line(**{stream: base64.b64encode(content).decode()})),
-        ended,
+        lambda stream, content: queue_line(answer_line(**{stream: base64.b64encode(content).decode()})),
+        finish,
         # The project accepts no other change meanwhile, so only the owner's shell may do this.
-        give if visitor.owner else None,
+        send_files if visitor.owner else None,
     )
     key = (visitor.key, number)
     _running[key] = running
 
-    async def body() -> AsyncIterator[bytes]:
+    async def yield_lines() -> AsyncIterator[bytes]:
         over = False
         try:
             while (content := await lines.get()) is not None:
@@ -303,10 +303,10 @@ def streamed(asked: Asked, visitor: Visitor, number: str) -> Response:
                 # The shell has disconnected.
                 running.stop()
 
-    return StreamingResponse(body(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
+    return StreamingResponse(yield_lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
 
 
-async def steer(request: Request, visitor: Visitor) -> Response:
+async def steer_run(request: Request, visitor: Visitor) -> Response:
     """Stop a running operation as Ctrl+C does (DELETE), or confirm that its files are in place (POST)."""
     running = _running.get((visitor.key, request.path_params["number"]))
     if running is None:
@@ -321,11 +321,11 @@ def shell_of(request: Request) -> dict[str, str] | None:
     Raises:
         InputError: the header cannot be read.
     """
-    told = request.headers.get("x-exam-shell")
-    if told is None:
+    header = request.headers.get("x-exam-shell")
+    if header is None:
         return None
     try:
-        found = json.loads(told)
-        return {"number": secrets.token_hex(16)} | {str(name): value for name, value in found.items()}
+        values = json.loads(header)
+        return {"number": secrets.token_hex(16)} | {str(name): value for name, value in values.items()}
     except (ValueError, AttributeError, RecursionError) as error:
         raise InputError("no-command", "The header X-Exam-Shell cannot be read.", "Remove the header.") from error

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from ..errors import WorkbenchError
 from ._api import PREFIX, Api
-from ._open_projects import held, hold
+from ._open_projects import hold_project, list_held
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def routes(check: Check = lambda: None) -> list[Route]:
         check: a further check of the server's health; raises WorkbenchError if it fails.
     """
     return [
-        Route("/healthz", functools.partial(health, check), methods=["GET"]),
+        Route("/healthz", functools.partial(check_health, check), methods=["GET"]),
         Route(PREFIX + "/{path:path}", Api()),
     ]
 
@@ -46,7 +46,7 @@ NOT_WELL = {
 _logged = ""
 
 
-async def health(check: Check, request: Request | None = None) -> Response:
+async def check_health(check: Check, request: Request | None = None) -> Response:
     """Return 200 if the process is up, its project open, and the database answers; else 503, with the cause in the
     log.
 
@@ -55,7 +55,7 @@ async def health(check: Check, request: Request | None = None) -> Response:
     """
     try:
         check()
-        await run_in_threadpool(_look)
+        await run_in_threadpool(_check_projects)
     except WorkbenchError as error:
         _log_once(str(error))
         return JSONResponse(NOT_WELL, 503)
@@ -63,7 +63,7 @@ async def health(check: Check, request: Request | None = None) -> Response:
         _log.error("the server has a problem: %s", error, exc_info=error)
         return JSONResponse(NOT_WELL, 503)
     _log_once("")
-    return JSONResponse({"message": "The server is up, and every open project responds.", "projects": len(held())})
+    return JSONResponse({"message": "The server is up, and every open project responds.", "projects": len(list_held())})
 
 
 def _log_once(reason: str) -> None:
@@ -74,8 +74,8 @@ def _log_once(reason: str) -> None:
     _logged = reason
 
 
-def _look() -> None:
+def _check_projects() -> None:
     if named := os.environ.get("EXAM_PROJECT"):
-        hold(Path(named))
-    for one in held():
-        one.project.unattended().read(lambda cursor: cursor.execute("SELECT count(*) FROM settings").fetchall())
+        hold_project(Path(named))
+    for entry in list_held():
+        entry.project.unattended().read(lambda cursor: cursor.execute("SELECT count(*) FROM settings").fetchall())

@@ -15,7 +15,7 @@ SIGNALS = signal.SIGINT, signal.SIGTERM
 
 
 @contextmanager
-def stopping_commands() -> Iterator[None]:
+def stop_commands_on_signal() -> Iterator[None]:
     """End the running commands as soon as a signal asks this process to end, until the block ends.
 
     The server of the routes (uvicorn) waits for every incomplete answer when it ends, and a grading job may run for
@@ -29,17 +29,17 @@ def stopping_commands() -> Iterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    before = {one: signal.getsignal(one) for one in SIGNALS}
+    before = {signal_number: signal.getsignal(signal_number) for signal_number in SIGNALS}
 
-    def hear(number: int, frame: FrameType | None) -> None:
+    def handle_signal(number: int, frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(stop_commands)
         if callable(known := before[signal.Signals(number)]):
             known(number, frame)
 
-    for one in SIGNALS:
-        signal.signal(one, hear)
+    for signal_number in SIGNALS:
+        signal.signal(signal_number, handle_signal)
     try:
         yield
     finally:
-        for one, known in before.items():
-            signal.signal(one, known)
+        for signal_number, known in before.items():
+            signal.signal(signal_number, known)

@@ -27,12 +27,12 @@ from pathlib import Path
 
 import duckdb
 
-from ..atomic_files import WorkingFolder, put, put_new, sync, writing
+from ..atomic_files import WorkingFolder, explain_write_errors, move_into_place, put_new, sync_to_disk
 from ..errors import InputError, ProjectError, WorkbenchError
-from ._database import Repeated, connected, has_log, is_open, log_of, not_closed, unmark
+from ._database import Repeated, database_connection, has_log, is_open, log_of, remove_open_mark, unclosed_warning
 from ._engine import check_kind, first_line, is_held
 from ._opening import missing_steps, open_project
-from ._project import Project, log, put_setting, record, setting
+from ._project import Project, log_action, log_readonly_action, put_setting, read_setting
 from ._sql_values import quoted_name
 
 FOLDER = "backups"
@@ -79,7 +79,7 @@ class Restored:
     kept: Path | None
 
 
-def backup(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
+def back_up_project(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
     """Copy a project as it is at one moment, then open the copy and read all of it. People can continue to work.
 
     Args:
@@ -98,18 +98,18 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
     of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
     taken = InputError("file-exists", f"The file {target} already exists.", "Name a new file or a folder.")
-    with project.doing("take everything out", author=author or None), writing(target or folder):
+    with project.doing("take everything out", author=author or None), explain_write_errors(target or folder):
         if of_file and target and target.exists():
             raise taken
         folder.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(folder) as working:
             made = working / f"{project.name}.duckdb"
-            _copy(project, made)
-            with connected(made) as copy:
+            _copy_project(project, made)
+            with database_connection(made) as copy:
                 # No other process has the copy open, so its log can be written into the file.
-                unmark(copy)
-            verify(made)
-            earlier = backups(project.path, folder)
+                remove_open_mark(copy)
+            verify_backup(made)
+            earlier = find_backups(project.path, folder)
             if not of_file or target is None:
                 # The name must sort as the newest, even if the clock was set back.
                 latest = max([datetime.now(), *(one.made_at + timedelta(seconds=1) for one in earlier)])
@@ -121,11 +121,11 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
         for old in earlier[keep - 1 :] if keep else ():
             old.path.unlink(missing_ok=True)
         if author:
-            record(project, author, "export backup", file=path.name)
-        return _found(path, "backup")
+            log_readonly_action(project, author, "export backup", file=path.name)
+        return _backup_at(path, "backup")
 
 
-def _copy(project: Project, made: Path) -> None:
+def _copy_project(project: Project, made: Path) -> None:
     source = project.path.resolve()
     with project.unchanging():
         pairs = [(source, made)]
@@ -150,7 +150,7 @@ def _copy(project: Project, made: Path) -> None:
         raise OSError(int(code), os.strerror(int(code)))
 
 
-def verify(path: Path) -> None:
+def verify_backup(path: Path) -> None:
     """Read a whole backup to check that it is a complete project of this or an older version; change nothing.
 
     Raises:
@@ -172,12 +172,12 @@ def verify(path: Path) -> None:
             f"{path} is not a backup: it is a copy of a project in use, with its log file.",
             f"Open it once to read the log: exam status --project {shlex.quote(str(path))}.",
         )
-    with connected(path, read_only=True) as connection:
+    with database_connection(path, read_only=True) as connection:
         missing_steps(path, connection)
         # Other work in this process needs the processor too.
         connection.execute("SET threads = 1")
-        if said := not_closed(connection, path, had_log=False):
-            raise ProjectError("not-a-backup", said, "Choose a backup made by exam backup.")
+        if warning := unclosed_warning(connection, path, had_log=False):
+            raise ProjectError("not-a-backup", warning, "Choose a backup made by exam backup.")
         for table, reason in unreadable_tables(connection):
             raise ProjectError(
                 "damaged-backup",
@@ -198,7 +198,7 @@ def unreadable_tables(cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, 
             yield table, first_line(error)
 
 
-def backups(path: Path, folder: Path | None = None) -> list[Backup]:
+def find_backups(path: Path, folder: Path | None = None) -> list[Backup]:
     """Return the backups of a project in a folder, newest first by the time in their names.
 
     Args:
@@ -206,28 +206,28 @@ def backups(path: Path, folder: Path | None = None) -> list[Backup]:
         folder: None means `backups` next to the project.
     """
     named = re.compile(rf"{re.escape(path.stem)}-(\d{{8}}-\d{{6}})(?:-\d+)?\.duckdb")
-    found = []
-    for one in filter(Path.is_file, (folder or path.parent / FOLDER).glob("*.duckdb")):
+    copies = []
+    for copy in filter(Path.is_file, (folder or path.parent / FOLDER).glob("*.duckdb")):
         with suppress(ValueError):
-            if stamped := named.fullmatch(one.name):
-                found.append(Backup(one, datetime.strptime(stamped[1], STAMP), one.stat().st_size))
+            if stamped := named.fullmatch(copy.name):
+                copies.append(Backup(copy, datetime.strptime(stamped[1], STAMP), copy.stat().st_size))
     # Earlier versions numbered the backups of the same second.
-    return sorted(found, key=lambda one: (one.made_at, len(one.path.name), one.path.name), reverse=True)
+    return sorted(copies, key=lambda copy: (copy.made_at, len(copy.path.name), copy.path.name), reverse=True)
 
 
-def set_aside(path: Path) -> list[Backup]:
+def list_earlier_copies(path: Path) -> list[Backup]:
     """Return the copies next to a project from before an upgrade or a restore, newest first."""
     kinds = {".before-": "before an upgrade", ".replaced-": "before a restore"}
-    found = [
-        _found(one, why)
+    copies = [
+        _backup_at(copy, why)
         for mark, why in kinds.items()
-        for one in path.parent.glob(f"{glob.escape(path.name + mark)}*")
-        if one.is_file() and one.suffix != ".wal"
+        for copy in path.parent.glob(f"{glob.escape(path.name + mark)}*")
+        if copy.is_file() and copy.suffix != ".wal"
     ]
-    return sorted(found, key=lambda one: one.made_at, reverse=True)
+    return sorted(copies, key=lambda copy: copy.made_at, reverse=True)
 
 
-def restore(source: Path, path: Path, author: str) -> Restored:
+def restore_backup(source: Path, path: Path, author: str) -> Restored:
     """Replace a project by a backup; the earlier file is kept next to it under a dated name.
 
     Args:
@@ -238,7 +238,7 @@ def restore(source: Path, path: Path, author: str) -> Restored:
         InputError: unknown backup, the backup is the project itself, or the folder cannot be written.
         ProjectError: the backup is incomplete, or the project is open somewhere. Nothing was changed.
     """
-    verify(source)
+    verify_backup(source)
     if path.exists() and (not path.is_file() or path.samefile(source)):
         raise InputError("invalid-restore-place", f"Cannot restore a backup to {path}.", "Name the project's own file.")
     if is_open(path):
@@ -246,23 +246,23 @@ def restore(source: Path, path: Path, author: str) -> Restored:
             "project-in-use", f"{path} is open in this process.", "Close the app, then restore the backup."
         )
     kept: Path | None = None
-    with writing(path):
+    with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(path.parent) as working:
             made = working / path.name
             shutil.copyfile(source, made)
-            sync(made)
+            sync_to_disk(made)
             if path.exists():
                 _check_unused(path)
                 kept = _put_dated(path, f"{path}.replaced-", datetime.now())
                 if log_of(path).exists():
                     log_of(path).replace(log_of(kept))
-            put(made, path, private=True)
+            move_into_place(made, path, private=True)
     # Opening upgrades an older backup to this version, after a copy of its own.
     with closing(open_project(path)) as project:
         if not project.read_only:
             with project.transaction() as cursor:
-                log(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
+                log_action(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
     return Restored(path, kept)
 
 
@@ -274,7 +274,7 @@ def _check_unused(path: Path) -> None:
     """
     try:
         # Read-only, so that its log stays and moves with it.
-        with connected(path, read_only=True):
+        with database_connection(path, read_only=True):
             pass
     except ProjectError as error:
         if is_held(str(error.__cause__)):
@@ -292,7 +292,7 @@ def _put_dated(made: Path, begin: str, moment: datetime, end: str = "") -> Path:
     return path
 
 
-def _found(path: Path, why: str) -> Backup:
+def _backup_at(path: Path, why: str) -> Backup:
     known = path.stat()
     return Backup(path, datetime.fromtimestamp(known.st_mtime), known.st_size, why)
 
@@ -342,23 +342,23 @@ def read_schedule(text: str) -> Schedule:
     return Schedule(**json.loads(text))
 
 
-def schedule(project: Project) -> Schedule:
+def find_schedule(project: Project) -> Schedule:
     """Return the schedule of a project; by default, backups are off."""
-    found = setting(project, SETTING_OF_BACKUPS)
-    return Schedule() if found is None else read_schedule(found)
+    text = read_setting(project, SETTING_OF_BACKUPS)
+    return Schedule() if text is None else read_schedule(text)
 
 
-def set_schedule(project: Project, wanted: Schedule, author: str) -> bool:
+def set_backup_schedule(project: Project, wanted: Schedule, author: str) -> bool:
     """Set the schedule of backups; return whether it changed."""
-    if schedule(project) == wanted:
+    if find_schedule(project) == wanted:
         return False
     with project.transaction() as cursor:
         put_setting(cursor, SETTING_OF_BACKUPS, json.dumps(asdict(wanted)))
-        log(cursor, author, "set backups", **asdict(wanted))
+        log_action(cursor, author, "set backups", **asdict(wanted))
     return True
 
 
-def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
+def is_backup_due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
     """Return whether a backup is due.
 
     Args:
@@ -400,12 +400,12 @@ class Keeping:
         if project is None:
             return None
         try:
-            wanted = schedule(project)
-            newest = next((one.made_at for one in backups(project.path)), None)
-            if not due(wanted, newest, now) or (newest is not None and project.version() == self._version):
+            wanted = find_schedule(project)
+            newest = next((one.made_at for one in find_backups(project.path)), None)
+            if not is_backup_due(wanted, newest, now) or (newest is not None and project.version() == self._version):
                 return None
             version = project.version()
-            made = backup(project, keep=wanted.keep)
+            made = back_up_project(project, keep=wanted.keep)
         except WorkbenchError as error:
             self.failed = f"{now:%Y-%m-%d %H:%M}: {error}"
             _log.warning("%s: scheduled backup failed: %s", project.path, error)

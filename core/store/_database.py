@@ -26,7 +26,15 @@ import duckdb
 
 from ..atomic_files import WorkingFolder
 from ..errors import InputError, ProjectError
-from ._engine import engine_config, explained, fault, first_line, is_held, no_room, spill_folder
+from ._engine import (
+    engine_config,
+    explain_database_error,
+    explain_opening_error,
+    first_line,
+    is_held,
+    no_room,
+    spill_folder,
+)
 from ._sql_values import as_pattern, quoted_path, quoted_text
 from .cache import EVERY
 from .migrations import check_schema
@@ -53,7 +61,7 @@ def has_log(path: Path) -> bool:
         return False
 
 
-def mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def write_open_mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Mark a file as not closed, with the time up to which it holds all saved changes.
 
     Raises:
@@ -64,12 +72,12 @@ def mark(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     connection.execute("CHECKPOINT")
 
 
-def unmark(connection: duckdb.DuckDBPyConnection) -> None:
+def remove_open_mark(connection: duckdb.DuckDBPyConnection) -> None:
     """Remove the mark."""
     connection.execute(f"DELETE FROM settings WHERE name = '{MARK}'")
 
 
-def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool) -> str:
+def unclosed_warning(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool) -> str:
     """Return a warning about a file that was not closed after its last use.
 
     Args:
@@ -80,12 +88,12 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
     Returns:
         One or two sentences; empty if the file was closed or holds all saved changes anyway.
     """
-    found = connection.execute(f"SELECT value FROM settings WHERE name = '{MARK}'").fetchall()
+    rows = connection.execute(f"SELECT value FROM settings WHERE name = '{MARK}'").fetchall()
     log = log_of(path).name
-    is_copy, until = bool(found), None
-    if found:
+    is_copy, until = bool(rows), None
+    if rows:
         with suppress(ValueError, TypeError, KeyError):
-            content = json.loads(found[0][0])
+            content = json.loads(rows[0][0])
             until = datetime.fromisoformat(content["saved_until"])
             is_copy = content["file"] != path.stat().st_ino
     if had_log and is_copy:
@@ -172,7 +180,7 @@ class Database:
 
     Args:
         path: the file.
-        connection: a connection to the file from `connect`. Only this object may use it from now on.
+        connection: a connection to the file from `open_connection`. Only this object may use it from now on.
         read_only: whether the file was opened for reading, so that other processes can read it too.
     """
 
@@ -230,7 +238,7 @@ class Database:
         if self._marked or self.read_only:
             return
         try:
-            mark(cursor, self.path)
+            write_open_mark(cursor, self.path)
         except duckdb.TransactionException as error:
             # Another write of this process is in progress. The mark is saved in the log, and a copy of the file needs
             # the log anyway.
@@ -263,7 +271,7 @@ class Database:
             return False
         try:
             with self.cursor() as cursor:
-                mark(cursor, self.path)
+                write_open_mark(cursor, self.path)
                 self._marked = True
             return True
         except duckdb.TransactionException:
@@ -292,7 +300,7 @@ class Database:
             given_up = first_line(error)
             raise
         except duckdb.Error as error:
-            if told := fault(self.path, error):
+            if told := explain_database_error(self.path, error):
                 raise told from error
             raise
         finally:
@@ -329,7 +337,7 @@ class Database:
     def _reopen(self, reason: str) -> None:
         _log.error("%s: database failed (%s), opening it again", self.path, reason)
         self._connection.close()
-        self._connection = connect(self.path, self.read_only)
+        self._connection = open_connection(self.path, self.read_only)
         if not self.read_only:
             try:
                 # Some defects of DuckDB affect only rows in the log, so the log is written into the file first.
@@ -337,7 +345,7 @@ class Database:
             except duckdb.Error as error:
                 _log.error("%s: cannot write the log into the file: %s", self.path, first_line(error))
                 self._connection.close()
-                self._connection = connect(self.path)
+                self._connection = open_connection(self.path)
         # If another connection of this process has the file open, DuckDB stays in its failed state and raises here.
         self._connection.execute("SELECT 1")
         self.reopenings += (Reopening(datetime.now(), reason),)
@@ -363,7 +371,7 @@ class Database:
             self._idle.end()
         if self._marked:
             self._unmark()
-        disconnect(self.path, self._connection)
+        close_connection(self.path, self._connection)
         return True
 
     def _unmark(self) -> None:
@@ -371,7 +379,7 @@ class Database:
         if not self.writing.acquire(timeout=LAST_WRITE):
             return
         try:
-            unmark(self._connection)
+            remove_open_mark(self._connection)
         except duckdb.Error as error:
             reason = "the disk is full" if no_room(self.path, error) else first_line(error)
             _log.warning("%s: cannot close the project properly: %s", self.path, reason)
@@ -396,7 +404,7 @@ def is_open(path: Path) -> bool:
     return any(database._file == file and not database.closed for database in list(_open))
 
 
-def connect(
+def open_connection(
     path: Path,
     read_only: bool = False,
     readable: Path | None = None,
@@ -441,15 +449,15 @@ def connect(
         if not made_here:
             check_schema(path, connection)
     except BaseException as error:
-        disconnect(path, connection)
+        close_connection(path, connection)
         if isinstance(error, duckdb.Error):
-            raise explained(path, error) from error
+            raise explain_opening_error(path, error) from error
         raise
     return connection
 
 
-def disconnect(path: Path, connection: Connection | None) -> None:
-    """Close a connection from `connect`. The working folder is removed with the last one of the file."""
+def close_connection(path: Path, connection: Connection | None) -> None:
+    """Close a connection from `open_connection`. The working folder is removed with the last one of the file."""
     if connection is not None:
         connection.close()
     if not is_open(path) and (folder := _working_folders.pop(Path(os.path.realpath(path)), None)) is not None:
@@ -457,13 +465,13 @@ def disconnect(path: Path, connection: Connection | None) -> None:
 
 
 @contextmanager
-def connected(path: Path, **how: Any) -> Iterator[Connection]:
-    """Yield a connection for a block; arguments and errors as in `connect`."""
-    connection = connect(path, **how)
+def database_connection(path: Path, **how: Any) -> Iterator[Connection]:
+    """Yield a connection for a block; arguments and errors as in `open_connection`."""
+    connection = open_connection(path, **how)
     try:
         yield connection
     finally:
-        disconnect(path, connection)
+        close_connection(path, connection)
 
 
 _working_folders: dict[Path, WorkingFolder] = {}

@@ -32,7 +32,7 @@ def is_held(reason: str) -> bool:
     return "set lock" in reason or "already open in" in reason
 
 
-def holder(reason: str) -> Holder | None:
+def find_holder(reason: str) -> Holder | None:
     """Return the process that holds a file.
 
     The process id comes from the system, which knows the holder of the lock; the description comes
@@ -45,10 +45,10 @@ def holder(reason: str) -> Holder | None:
         None if the message names no process.
     """
     found = _IN_THE_WAY.search(reason)
-    return None if found is None else describe(int(found["process"]), PureWindowsPath(found["program"]).name)
+    return None if found is None else describe_process(int(found["process"]), PureWindowsPath(found["program"]).name)
 
 
-def describe(process: int, program: str) -> Holder:
+def describe_process(process: int, program: str) -> Holder:
     """Describe a process.
 
     Args:
@@ -141,16 +141,18 @@ _FAULTS = (
 """The known faults; the first that matches a message counts."""
 
 
-def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
+def explain_database_error(path: Path, error: duckdb.Error) -> ProjectError | None:
     """Translate an error of a full disk, an unwritable file or a damaged file; return None for other errors."""
     if full := no_room(path, error):
         return full
     reason = str(error)
-    found = next((one for one in _FAULTS if one.said.search(reason)), None)
+    known_fault = next((one for one in _FAULTS if one.said.search(reason)), None)
     return (
         None
-        if found is None
-        else ProjectError(found.code, found.sentence.format(file=_named(path, reason)), found.hint)
+        if known_fault is None
+        else ProjectError(
+            known_fault.code, known_fault.sentence.format(file=_named_file(path, reason)), known_fault.hint
+        )
     )
 
 
@@ -163,11 +165,11 @@ def no_room(place: Path | str, error: BaseException) -> ProjectError | None:
     if isinstance(error, OSError):
         return full_disk(error.filename or place) if error.errno in FULL else None
     if isinstance(error, duckdb.Error) and _NO_ROOM.search(str(error)):
-        return full_disk(_named(place, str(error)))
+        return full_disk(_named_file(place, str(error)))
     return None
 
 
-def _named(place: Path | str, reason: str) -> Path | str:
+def _named_file(place: Path | str, reason: str) -> Path | str:
     """Return the file that a DuckDB error names, which may be on another disk than the project."""
     named = _FILE.search(reason)
     # The name of a project's log starts with the name of the project: an error about the log is about the project.
@@ -217,24 +219,25 @@ def check_kind(path: Path) -> None:
     )
 
 
-def explained(path: Path, error: duckdb.Error) -> ProjectError:
+def explain_opening_error(path: Path, error: duckdb.Error) -> ProjectError:
     """Translate an error at the opening of a file to one with a fix."""
     reason = str(error)
     if is_held(reason):
-        return _held(path, holder(reason))
+        return _in_use_error(path, find_holder(reason))
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
             "other-database-version",
-            f"{path} was written by {_writer(path)}. This program cannot read it with DuckDB {duckdb.__version__}.",
+            f"{path} was written by {_writing_version(path)}. This program cannot read it with DuckDB "
+            f"{duckdb.__version__}.",
             f"On the computer that wrote it, run exam export project --project {shlex.quote(str(path))} -o FOLDER."
             " Then run here: exam import project FOLDER --project NEW.duckdb.",
         )
-    return fault(path, error) or ProjectError(
+    return explain_database_error(path, error) or ProjectError(
         "cannot-open-project", f"Cannot open {path} as a project: {first_line(error)}", _BRING_BACK
     )
 
 
-def _held(path: Path, who: Holder | None) -> ProjectError:
+def _in_use_error(path: Path, who: Holder | None) -> ProjectError:
     if who is None:
         return ProjectError(
             "project-in-use", f"{path} is in use by another process.", "Close that process, then try again."
@@ -242,7 +245,7 @@ def _held(path: Path, who: Holder | None) -> ProjectError:
     return ProjectError("project-in-use", f"{path} is in use by {who.name}.", who.hint)
 
 
-def _writer(path: Path) -> str:
+def _writing_version(path: Path) -> str:
     """Return the name and version of the DuckDB that wrote a file; "a newer DuckDB" if the header lacks them."""
     with path.open("rb") as file:
         name = file.read(_VERSION_AT + _VERSION_LENGTH)[_VERSION_AT:].rstrip(b"\0")
@@ -290,14 +293,14 @@ def engine_config(memory: str | None = None) -> Config:
         InputError: invalid amount of memory.
     """
     memory = memory or os.environ.get(MEMORY)
-    found = dict(CONFIG)
+    settings = dict(CONFIG)
     if memory:
         if not _AMOUNT.fullmatch(memory.strip()):
             raise InputError(
                 "invalid-memory", f"Invalid amount of memory '{memory}'.", f"Write it as 4GB or 500MB ({MEMORY})."
             )
-        found["memory_limit"] = memory.strip()
-    return found
+        settings["memory_limit"] = memory.strip()
+    return settings
 
 
 def spill_folder(chosen: Path | None = None) -> Path | None:
@@ -315,10 +318,10 @@ def spill_folder(chosen: Path | None = None) -> Path | None:
 
 
 HELD = 24 << 20
-"""Bytes of evictable memory that DuckDB may hold before `let_go` evicts them."""
+"""Bytes of evictable memory that DuckDB may hold before `release_memory` evicts them."""
 
 
-def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
+def release_memory(cursor: duckdb.DuckDBPyConnection) -> None:
     """Evict DuckDB's cached memory if it is more than `HELD`, and release Arrow's reserve.
 
     Evicted data is in the file or in the spill folder, and is read again on demand. Otherwise a
@@ -337,15 +340,15 @@ def let_go(cursor: duckdb.DuckDBPyConnection) -> None:
     pa.default_memory_pool().release_unused()
     # A separate cursor, because the refusal would end the transaction.
     with cursor.cursor() as other:
-        held, before = other.execute(
+        used, before = other.execute(
             "SELECT sum(memory_usage_bytes), current_setting('memory_limit')"
             " FROM duckdb_memory() WHERE tag IN ('BASE_TABLE', 'IN_MEMORY_TABLE')"
         ).fetchall()[0]
-        if held > HELD:
-            _evict(other, before)
+        if used > HELD:
+            _evict_memory(other, before)
 
 
-def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
+def _evict_memory(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
     """Make DuckDB evict all memory that is not in use; `before` is its memory limit."""
     back = f"SET memory_limit = '{before}'"
     given = engine_config().get("memory_limit")
@@ -360,7 +363,7 @@ def _evict(cursor: duckdb.DuckDBPyConnection, before: str) -> None:
 
 
 @contextmanager
-def scratch(memory: str | None = None, spill: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def scratch_database(memory: str | None = None, spill: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a database on disk that is deleted after the block; its tables may be larger than memory.
 
     Args:

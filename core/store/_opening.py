@@ -20,14 +20,23 @@ from pathlib import Path
 
 import duckdb
 
-from ..atomic_files import WorkingFolder, put_new, remove_leftovers, writing
+from ..atomic_files import WorkingFolder, explain_write_errors, put_new, remove_leftovers
 from ..errors import InputError, ProjectError
 from ..locations import is_reserved, projects_folder
-from ..text import one_line, quoted
-from ._database import Connection, Database, connect, connected, disconnect, has_log, is_open, not_closed
-from ._engine import NAME_ANOTHER, check_kind, explained, first_line
+from ..text import one_line, quote_name
+from ._database import (
+    Connection,
+    Database,
+    close_connection,
+    database_connection,
+    has_log,
+    is_open,
+    open_connection,
+    unclosed_warning,
+)
+from ._engine import NAME_ANOTHER, check_kind, explain_opening_error, first_line
 from ._project import Project
-from .migrations import applied, names, refuse_newer, upgrade
+from .migrations import applied_migrations, apply_migrations, migration_names, refuse_newer
 
 LONGEST_DOOR = 4096
 """Largest size of a door file in bytes."""
@@ -70,7 +79,7 @@ def make_door(path: Path, address: str) -> Door | None:
         None if the folder cannot be written; commands then report who has the project open.
     """
     file, project = door_file(path), path.resolve()
-    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _which(project))
+    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid(), str(project), _file_identity(project))
     try:
         with WorkingFolder(file.parent) as folder:
             made = folder / file.name
@@ -86,7 +95,7 @@ def make_door(path: Path, address: str) -> Door | None:
 
 def remove_door(path: Path, door: Door) -> None:
     """Remove a door that this process made, unless another server has replaced it."""
-    if _read(door_file(path)) == door:
+    if _read_door(door_file(path)) == door:
         door_file(path).unlink(missing_ok=True)
 
 
@@ -104,11 +113,11 @@ def find_door(path: Path) -> Door | None:
         return None
     if not stat.S_ISREG(about.st_mode) or (os.name != "nt" and (about.st_uid != os.getuid() or about.st_mode & 0o077)):
         return None
-    door = _read(file)
-    return door if door is not None and _leads_to(door, path.resolve()) and _lives(door.process) else None
+    door = _read_door(file)
+    return door if door is not None and _leads_to(door, path.resolve()) and _is_running(door.process) else None
 
 
-def _which(file: Path) -> str:
+def _file_identity(file: Path) -> str:
     """Return the identity of a file (device and inode), which a move keeps and a copy does not."""
     try:
         about = file.stat()
@@ -119,10 +128,10 @@ def _which(file: Path) -> str:
 
 def _leads_to(door: Door, file: Path) -> bool:
     """Return whether a door belongs to a project: by the file's identity, or by its path if the file was replaced."""
-    return door.project == str(file) or door.file == _which(file) != ""
+    return door.project == str(file) or door.file == _file_identity(file) != ""
 
 
-def _read(file: Path) -> Door | None:
+def _read_door(file: Path) -> Door | None:
     try:
         with file.open("rb") as opened:
             door = Door(**json.loads(opened.read(LONGEST_DOOR)))
@@ -133,7 +142,7 @@ def _read(file: Path) -> Door | None:
     return door if fits and door.process > 0 else None
 
 
-def _lives(process: int) -> bool:
+def _is_running(process: int) -> bool:
     if os.name == "nt":
         # On Windows signal 0 would end the process. A request shows whether it runs.
         return True
@@ -166,7 +175,7 @@ def new_file(name: str) -> Path:
     if _NOT_IN_NAMES.search(name.strip()) or words.startswith("."):
         raise InputError(
             "invalid-name",
-            f"Invalid project name {quoted(words)}.",
+            f"Invalid project name {quote_name(words)}.",
             'Leave out / \\ : * ? " < > |, control characters and a leading dot.',
         )
     if (length := len(words.encode())) > LONGEST_NAME:
@@ -177,26 +186,26 @@ def new_file(name: str) -> Path:
         )
     if is_reserved(words):
         raise InputError("reserved-name", f"Invalid project name '{words}': Windows reserves it.", "Type another name.")
-    check_free(words)
+    check_name_free(words)
     return projects_folder() / f"{words}.duckdb"
 
 
-def check_free(name: str) -> None:
+def check_name_free(name: str) -> None:
     """Check that no project of the projects folder has a name, ignoring case.
 
     Raises:
         InputError: the name is taken.
     """
     taken = {path.stem.casefold(): path.stem for path in projects_folder().glob("*.duckdb")}
-    if there := taken.get(name.casefold()):
+    if existing := taken.get(name.casefold()):
         raise InputError(
             "project-exists",
-            f"The project '{there}' already exists.",
+            f"The project '{existing}' already exists.",
             "Choose it in the sidebar, or type another name.",
         )
 
 
-def create(path: Path) -> Project:
+def create_project(path: Path) -> Project:
     """Create an empty project.
 
     Raises:
@@ -204,21 +213,21 @@ def create(path: Path) -> Project:
     """
     # A broken link counts as an existing file too: the database would be created at its target.
     if os.path.lexists(path):
-        raise _exists(path)
-    with writing(path):
+        raise _file_exists_error(path)
+    with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with WorkingFolder(path.parent) as folder:
             try:
-                with connected(made := folder / path.name, made_here=True) as connection:
-                    upgrade(connection)
+                with database_connection(made := folder / path.name, made_here=True) as connection:
+                    apply_migrations(connection)
             except duckdb.Error as error:
-                raise explained(path, error) from error
+                raise explain_opening_error(path, error) from error
             if not put_new(made, path):
-                raise _exists(path)
-    return Project(Database(path, connect(path, made_here=True)))
+                raise _file_exists_error(path)
+    return Project(Database(path, open_connection(path, made_here=True)))
 
 
-def _exists(path: Path) -> InputError:
+def _file_exists_error(path: Path) -> InputError:
     return InputError(
         "file-exists", f"The file {path} already exists.", "Choose another name, or open the existing project."
     )
@@ -251,17 +260,17 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     had_log = has_log(path)
     for folder in path.parent, path.parent / "backups":
         remove_leftovers(folder)
-    connection = connect(path, read_only)
+    connection = open_connection(path, read_only)
     try:
         if missing := missing_steps(path, connection):
-            disconnect(path, connection)
-            _upgrade(path, missing[0])
-            connection = connect(path, read_only)
-        warning = "" if shared else not_closed(connection, path, had_log)
+            close_connection(path, connection)
+            _upgrade_project(path, missing[0])
+            connection = open_connection(path, read_only)
+        warning = "" if shared else unclosed_warning(connection, path, had_log)
     except BaseException as error:
-        disconnect(path, connection)
+        close_connection(path, connection)
         if isinstance(error, duckdb.Error):
-            raise explained(path, error) from error
+            raise explain_opening_error(path, error) from error
         raise
     if warning:
         _log.warning("%s", warning)
@@ -274,14 +283,14 @@ def missing_steps(path: Path, connection: Connection) -> list[str]:
     Raises:
         ProjectError: the file is not a project, or a newer version wrote it.
     """
-    seen = applied(connection)
+    seen = applied_migrations(connection)
     if not seen:
         raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
     refuse_newer(path, seen)
-    return list(names()[len(seen) :])
+    return list(migration_names()[len(seen) :])
 
 
-def _upgrade(path: Path, step: str) -> None:
+def _upgrade_project(path: Path, step: str) -> None:
     """Copy a project, then apply the migrations from a step on."""
     try:
         with WorkingFolder(path.parent) as working:
@@ -297,12 +306,12 @@ def _upgrade(path: Path, step: str) -> None:
 def _upgrade_with_copy(path: Path, step: str, copy: Path) -> None:
     try:
         # Closing writes the log into the file, so that the copy is complete.
-        with connected(path):
+        with database_connection(path):
             pass
         shutil.copyfile(path, copy)
     except ProjectError as error:
         raise ProjectError(error.code, f"{path} must be upgraded before use. {error.message}", error.hint) from error
-    with connected(path) as connection:
+    with database_connection(path) as connection:
         if not missing_steps(path, connection):
             # Another process has upgraded it meanwhile, and made its own backup.
             return
@@ -311,7 +320,7 @@ def _upgrade_with_copy(path: Path, step: str, copy: Path) -> None:
         numbered = itertools.chain([named], (f"{named}-{number}" for number in itertools.count(2)))
         backup = next(one for one in map(path.with_name, numbered) if put_new(copy, one))
         try:
-            upgrade(connection)
+            apply_migrations(connection)
         except duckdb.Error as error:
             raise ProjectError(
                 "upgrade-failed",

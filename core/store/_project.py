@@ -46,7 +46,7 @@ BATCH = 500_000
 
 
 class Project(Acting):
-    """An open project. Make one with `create` or `open_project`; close it when done.
+    """An open project. Make one with `create_project` or `open_project`; close it when done.
 
     After a fatal error of DuckDB the file is closed and opened again, and `reopenings` gains an
     entry. Reads are repeated, and an unfinished change is undone.
@@ -136,7 +136,7 @@ class Project(Acting):
         return self._known(sql, parameters)
 
     def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
-        key, version = _question(sql, parameters), self.version(tables_read(sql))
+        key, version = _cache_key(sql, parameters), self.version(tables_read(sql))
         rows: Any = MISSING if key is None else self._rows.find(key, version)
         if rows is MISSING:
             written, left = written_in(sql, parameters)
@@ -295,15 +295,15 @@ def as_act(
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
     """Decorate a function of a project: each call checks the role, and its reads and writes belong to the act."""
 
-    def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+    def decorate(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
-        def done(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
+        def checked_work(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
             with project.doing(act):
                 return work(project, *more, **named)
 
-        return done
+        return checked_work
 
-    return doing
+    return decorate
 
 
 def cached(
@@ -326,7 +326,7 @@ def cached(
     return caching
 
 
-def _question(sql: str, parameters: Parameters) -> Hashable | None:
+def _cache_key(sql: str, parameters: Parameters) -> Hashable | None:
     """Return the cache key of a query; None if it may write or has a long list as a parameter."""
     if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
         return None
@@ -348,7 +348,7 @@ LONGEST_AUTHOR = 256
 """
 
 
-def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
+def log_action(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     """Record an action in the transaction that executes it.
 
     Args:
@@ -379,11 +379,11 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     return int(rows[0][0])
 
 
-def record(project: Project, author: str, act: str, **detail: Any) -> None:
+def log_readonly_action(project: Project, author: str, act: str, **detail: Any) -> None:
     """Log an action that changes nothing, such as an export; in a read-only project do nothing."""
     if not project.read_only:
         with project.transaction(act="download") as cursor:
-            log(cursor, author, act, **detail)
+            log_action(cursor, author, act, **detail)
 
 
 _recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
@@ -414,7 +414,7 @@ def as_name(text: str) -> str:
     return one_line(text)
 
 
-def setting(project: Project, name: str) -> str | None:
+def read_setting(project: Project, name: str) -> str | None:
     """Return the value of a setting; None if it was never set."""
     value: str | None = project.value("SELECT value FROM settings WHERE name = ?", [name])
     return value

@@ -212,7 +212,7 @@ SPEAKING: ContextVar[str | None] = ContextVar("speaking", default=None)
 """The name recorded with writes of this thread; None without a login."""
 
 
-def check(member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]) -> None:
+def check_act(member: Member, act: ActName, queries: Queries, author: str | None, organizers: Sequence[str]) -> None:
     """Refuse an act if the role does not include it, its queries are not assigned, or it names another author.
 
     Args:
@@ -227,13 +227,15 @@ def check(member: Member, act: ActName, queries: Queries, author: str | None, or
         raise NotAllowed(
             "role-needed",
             f"{member.name} ({member.role}) may not {rule.about}. This needs the role {rule.role}.",
-            asking(organizers),
+            organizer_hint(organizers),
         )
     if member.limited(act):
         others = sorted(set(queries() if callable(queries) else queries) - set(member.theirs or ()))
         if others:
             raise NotAllowed(
-                "query-not-assigned", f"Query {first_few(others)} is not assigned to {member.name}.", asking(organizers)
+                "query-not-assigned",
+                f"Query {first_few(others)} is not assigned to {member.name}.",
+                organizer_hint(organizers),
             )
     check_author(member.name, author)
 
@@ -252,7 +254,7 @@ def check_author(name: str, author: str | None) -> None:
         )
 
 
-def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
+def no_role_error(identity: str, organizers: Sequence[str]) -> NotAllowed:
     """Return the error for a person who is logged in but has no role in the project."""
     if not organizers:
         return NotAllowed(
@@ -260,10 +262,10 @@ def stranger(identity: str, organizers: Sequence[str]) -> NotAllowed:
             f"{identity} has no role in this project, and the project has no organizer yet.",
             "The operator of the server adds the first organizer: exam people add IDENTITY --role organizer.",
         )
-    return NotAllowed("no-role", f"{identity} has no role in this project.", asking(organizers))
+    return NotAllowed("no-role", f"{identity} has no role in this project.", organizer_hint(organizers))
 
 
-def outsider(identity: str) -> NotAllowed:
+def no_server_role_error(identity: str) -> NotAllowed:
     """Return the error for a person who is logged in but has no role in any project of a server."""
     return NotAllowed(
         "no-role",
@@ -273,7 +275,7 @@ def outsider(identity: str) -> NotAllowed:
     )
 
 
-def asking(organizers: Sequence[str]) -> str:
+def organizer_hint(organizers: Sequence[str]) -> str:
     """Return a sentence that names the people to ask for another role."""
     if not organizers:
         return "The project has no organizer. The operator of the server can add one: exam people add."
@@ -400,10 +402,10 @@ class Acting(ABC):
         """
         if self._identity is None:
             return None
-        found = self.members().get(self._identity) if self._find is None else self._find()
-        if found is None:
-            raise stranger(self._identity, self.organizers())
-        return found
+        member = self.members().get(self._identity) if self._find is None else self._find()
+        if member is None:
+            raise no_role_error(self._identity, self.organizers())
+        return member
 
     def require(self, act: ActName, queries: Queries = (), author: str | None = None) -> None:
         """Refuse an act if the role of the person does not include it.
@@ -417,7 +419,7 @@ class Acting(ABC):
             NotAllowed: the message names the role that is needed and the organizers to ask.
         """
         if (member := self.member()) is not None:
-            check(member, act, queries, author, self.organizers())
+            check_act(member, act, queries, author, self.organizers())
 
     def allows(self, act: ActName, *queries: str) -> bool:
         """Return whether `require` would allow an act, so that a screen offers only these."""

@@ -60,26 +60,26 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
         return sql, None
     named = isinstance(parameters, dict)
     literals = {
-        (f"${name}" if named else name): literal(value)
+        (f"${name}" if named else name): sql_literal(value)
         for name, value in (parameters.items() if isinstance(parameters, dict) else enumerate(parameters))
     }
     if None in literals.values():
         return sql, parameters
     marks = 0
 
-    def write(token: re.Match[str]) -> str:
+    def write_token(token: re.Match[str]) -> str:
         nonlocal marks
         if named:
             return str(literals.get(token[0], token[0]))
         marks += token[0] == "?"
         return str(literals.get(marks - 1)) if token[0] == "?" else token[0]
 
-    written = _TOKEN.sub(write, sql)
+    written = _TOKEN.sub(write_token, sql)
     # Question marks may also be numbered; such statements keep their parameters.
     return (written, None) if named or marks == len(literals) else (sql, parameters)
 
 
-def literal(value: Any) -> str | None:
+def sql_literal(value: Any) -> str | None:
     """Return a value as SQL of the type that it has as a parameter; None if it must stay a parameter."""
     if value is None:
         return "NULL"
@@ -90,16 +90,18 @@ def literal(value: Any) -> str | None:
     if type(value) is str:
         return None if "\0" in value else f"({quoted_text(value)}::VARCHAR)"
     if isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
-        return _list(value)
+        return _list_literal(value)
     return None
 
 
-def _list(values: Sequence[Any]) -> str | None:
-    written = [literal(value) for value in values]
+def _list_literal(values: Sequence[Any]) -> str | None:
+    written = [sql_literal(value) for value in values]
     return None if None in written else f"[{', '.join(map(str, written))}]"
 
 
-def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
+def stage_columns(
+    cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]
+) -> None:
     """Create a temporary table from columns.
 
     Args:
@@ -108,13 +110,13 @@ def stage(cursor: Connection, name: str, columns: Mapping[str, Sequence[Any]], t
         columns: values by column name, all of the same length.
         types: SQL type by column name, in the order of the columns.
     """
-    with lent(cursor, "incoming", table_of(columns, types)):
+    with lend_table(cursor, "incoming", table_of(columns, types)):
         cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
 
 
 def stage_rows(cursor: Connection, name: str, rows: Sequence[Sequence[Any]], types: Mapping[str, str]) -> None:
-    """Create a temporary table as `stage` does, from rows with their values in the order of the columns."""
-    stage(cursor, name, {column: [row[at] for row in rows] for at, column in enumerate(types)}, types)
+    """Create a temporary table as `stage_columns` does, from rows with their values in the order of the columns."""
+    stage_columns(cursor, name, {column: [row[at] for row in rows] for at, column in enumerate(types)}, types)
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
@@ -129,7 +131,7 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
 
 
-def numbered(**columns: NDArray[Any]) -> pa.Table:
+def number_table(**columns: NDArray[Any]) -> pa.Table:
     """Return columns of numbers as an Arrow table with their own types."""
     import pyarrow as pa
 
@@ -137,7 +139,7 @@ def numbered(**columns: NDArray[Any]) -> pa.Table:
 
 
 @contextmanager
-def lent(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
+def lend_table(cursor: Connection, name: str, table: pa.Table) -> Iterator[None]:
     """Make an Arrow table readable for SQL during a block, without a copy.
 
     Use it for data in many parts: a transaction keeps the data of all its temporary tables, even of

@@ -42,7 +42,7 @@ SCORES = frozenset({
 """All tables from which results are computed. The others hold drafts, activity, people and replaced content."""
 
 HIDING = frozenset({"judgments", "overrides", "support_values", "activity", "settlings"})
-"""Tables with rows that may be hidden from some people, see `visible`."""
+"""Tables with rows that may be hidden from some people, see `visible_rows`."""
 
 _SENTENCES = ("responses", "runs", "rankings", "passages", "passage_texts", "response_sentences")
 _HELD_SUPPORT = ("support_values", *_SENTENCES, "question_texts", "doubles", "double_turns")

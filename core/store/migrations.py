@@ -22,60 +22,60 @@ from ._engine import CONFIG, NAME_ANOTHER
 SQL = Path(__file__).parent / "sql"
 
 
-def _script(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
-    def run(connection: duckdb.DuckDBPyConnection) -> None:
+def _script_step(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
+    def run_script(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
 
-    return run
+    return run_script
 
 
-add_relations = _script("0014_relations")
+add_relations = _script_step("0014_relations")
 """Create the macros that statements use in a database with a project's tables."""
 
 MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
-    ("0001_initial", _script("0001_initial")),
-    ("0002_draft_steps", _script("0002_draft_steps")),
-    ("0003_overrides", _script("0003_overrides")),
-    ("0004_reading", _script("0004_reading")),
-    ("0005_proposals", _script("0005_proposals")),
-    ("0006_publications", _script("0006_publications")),
-    ("0007_settling", _script("0007_settling")),
-    ("0008_responses", _script("0008_responses")),
-    ("0009_settled_cases", _script("0009_settled_cases")),
-    ("0010_stated_ranks", _script("0010_stated_ranks")),
-    ("0011_text_vectors", _script("0011_text_vectors")),
-    ("0012_words_of_overrides", _script("0012_words_of_overrides")),
-    ("0013_replacements", _script("0013_replacements")),
+    ("0001_initial", _script_step("0001_initial")),
+    ("0002_draft_steps", _script_step("0002_draft_steps")),
+    ("0003_overrides", _script_step("0003_overrides")),
+    ("0004_reading", _script_step("0004_reading")),
+    ("0005_proposals", _script_step("0005_proposals")),
+    ("0006_publications", _script_step("0006_publications")),
+    ("0007_settling", _script_step("0007_settling")),
+    ("0008_responses", _script_step("0008_responses")),
+    ("0009_settled_cases", _script_step("0009_settled_cases")),
+    ("0010_stated_ranks", _script_step("0010_stated_ranks")),
+    ("0011_text_vectors", _script_step("0011_text_vectors")),
+    ("0012_words_of_overrides", _script_step("0012_words_of_overrides")),
+    ("0013_replacements", _script_step("0013_replacements")),
     ("0014_relations", add_relations),
-    ("0015_items", _script("0015_items")),
-    ("0016_students", _script("0016_students")),
-    ("0017_audits", _script("0017_audits")),
-    ("0018_answers", _script("0018_answers")),
-    ("0019_freezes", _script("0019_freezes")),
-    ("0020_cascades", _script("0020_cascades")),
-    ("0021_batches", _script("0021_batches")),
-    ("0022_members", _script("0022_members")),
-    ("0023_teamwork", _script("0023_teamwork")),
-    ("0024_tokens", _script("0024_tokens")),
-    ("0025_doubles", _script("0025_doubles")),
-    ("0026_keyless", _script("0026_keyless")),
-    ("0027_board_queries", _script("0027_board_queries")),
-    ("0028_verdicts_of_queries", _script("0028_verdicts_of_queries")),
-    ("0029_one_table_of_jobs", _script("0029_one_table_of_jobs")),
-    ("0030_support_values", _script("0030_support_values")),
-    ("0031_kept_objects", _script("0031_kept_objects")),
-    ("0032_citations", _script("0032_citations")),
-    ("0033_trust", _script("0033_trust")),
+    ("0015_items", _script_step("0015_items")),
+    ("0016_students", _script_step("0016_students")),
+    ("0017_audits", _script_step("0017_audits")),
+    ("0018_answers", _script_step("0018_answers")),
+    ("0019_freezes", _script_step("0019_freezes")),
+    ("0020_cascades", _script_step("0020_cascades")),
+    ("0021_batches", _script_step("0021_batches")),
+    ("0022_members", _script_step("0022_members")),
+    ("0023_teamwork", _script_step("0023_teamwork")),
+    ("0024_tokens", _script_step("0024_tokens")),
+    ("0025_doubles", _script_step("0025_doubles")),
+    ("0026_keyless", _script_step("0026_keyless")),
+    ("0027_board_queries", _script_step("0027_board_queries")),
+    ("0028_verdicts_of_queries", _script_step("0028_verdicts_of_queries")),
+    ("0029_one_table_of_jobs", _script_step("0029_one_table_of_jobs")),
+    ("0030_support_values", _script_step("0030_support_values")),
+    ("0031_kept_objects", _script_step("0031_kept_objects")),
+    ("0032_citations", _script_step("0032_citations")),
+    ("0033_trust", _script_step("0033_trust")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 
 
-def names() -> tuple[str, ...]:
+def migration_names() -> tuple[str, ...]:
     """Return the names of all migrations, oldest first."""
     return tuple(name for name, _ in MIGRATIONS)
 
 
-def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
+def applied_migrations(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Return the names of the migrations that were applied to a database, oldest first.
 
     Returns:
@@ -89,7 +89,7 @@ def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None = None) -> list[str]:
+def apply_migrations(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None = None) -> list[str]:
     """Apply every missing migration; each is recorded in its own transaction.
 
     Args:
@@ -98,7 +98,7 @@ def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None 
     Returns:
         The names of the migrations applied by this call.
     """
-    done = set(applied(connection))
+    done = set(applied_migrations(connection))
     missing = [(at, name, step) for at, (name, step) in enumerate(MIGRATIONS) if name not in done]
     if only is not None:
         missing = [one for one in missing if one[1] in only]
@@ -187,18 +187,18 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
         ProjectError: the file is not a project, was written by a newer version, or defines other objects.
         duckdb.Error: the catalog of the file is damaged.
     """
-    found = read_objects(connection)
-    if digest_of(found) in _known_digests():
+    objects = read_objects(connection)
+    if digest_of(objects) in _known_digests():
         return
     # This is slow but rare: the file is foreign, or this DuckDB version formats definitions differently.
-    tables = {name for kind, schema, name, *_ in found if (kind, schema) == ("table", "main")}
+    tables = {name for kind, schema, name, *_ in objects if (kind, schema) == ("table", "main")}
     if "migrations" not in tables:
         raise ProjectError("not-a-project", f"{path} is a database, but not an Exam Workbench project.", NAME_ANOTHER)
-    here = frozenset(one for one in found if one[2] == "migrations")
-    if here <= expected_objects(names()):
-        steps = applied(connection)
+    here = frozenset(one for one in objects if one[2] == "migrations")
+    if here <= expected_objects(migration_names()):
+        steps = applied_migrations(connection)
         refuse_newer(path, steps)
-        if not (differences := found ^ expected_objects(tuple(steps))):
+        if not (differences := objects ^ expected_objects(tuple(steps))):
             return
     else:
         differences = here
@@ -219,7 +219,7 @@ def refuse_newer(path: Path, steps: list[str]) -> None:
     Raises:
         ProjectError: a migration is unknown.
     """
-    if newer := [name for name in steps if name not in names()]:
+    if newer := [name for name in steps if name not in migration_names()]:
         raise ProjectError(
             "newer-version",
             f"{path} was written by a newer version of Exam Workbench (schema step {newer[-1]}).",
@@ -236,7 +236,7 @@ def _known_digests() -> frozenset[str]:
 def expected_objects(steps: tuple[str, ...]) -> frozenset[Object]:
     """Return every object that some migrations define, by applying them to an empty database."""
     with duckdb.connect(config=CONFIG) as fresh:
-        upgrade(fresh, steps)
+        apply_migrations(fresh, steps)
         return read_objects(fresh)
 
 
@@ -247,8 +247,8 @@ def make_digests() -> str:
     """
     with duckdb.connect(config=CONFIG) as fresh:
         lines = [f"empty {digest_of(read_objects(fresh))}"]
-        for name in names():
-            upgrade(fresh, [name])
+        for name in migration_names():
+            apply_migrations(fresh, [name])
             lines.append(f"{name} {digest_of(read_objects(fresh))}")
     return "\n".join(lines) + "\n"
 

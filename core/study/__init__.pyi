@@ -9,16 +9,16 @@ from ._figure_data import (
     boards_to_choose_by as boards_to_choose_by,
     compare_choices as compare_choices,
     make_board as make_board,
+    make_board_panel as make_board_panel,
     offered_boards as offered_boards,
-    outstanding as outstanding,
-    panel as panel,
+    outstanding_systems as outstanding_systems,
     query_points as query_points,
     system_points as system_points,
 )
 from ._meta_export import (
     TITLES as TITLES,
     UNDEFINED as UNDEFINED,
-    caption as caption,
+    make_caption as make_caption,
     meta_latex as meta_latex,
     meta_tsv as meta_tsv,
 )
@@ -32,8 +32,8 @@ from ._meta_table import (
     cell_comparison as cell_comparison,
     choose_rows as choose_rows,
     full_name as full_name,
+    list_methods as list_methods,
     meta_table as meta_table,
-    methods as methods,
 )
 from ._question_statistics import (
     MEANINGS as MEANINGS,
@@ -44,13 +44,13 @@ from ._question_statistics import (
     QuestionWorth as QuestionWorth,
     bank_summary as bank_summary,
     bank_worth as bank_worth,
-    diagnose as diagnose,
+    diagnose_questions as diagnose_questions,
 )
 from ._retriever_selection import (
     DEFAULT_TOP_K as DEFAULT_TOP_K,
     SELECTION_MEASURES as SELECTION_MEASURES,
     VerdictCounts as VerdictCounts,
-    select as select,
+    compare_selection as compare_selection,
 )
 from ._subsampling import (
     FEWEST_QUERIES as FEWEST_QUERIES,
@@ -70,18 +70,18 @@ from ._system_significance import (
     SealedSystem as SealedSystem,
     Summary as Summary,
     Test as Test,
-    alike as alike,
     compare_neighbours as compare_neighbours,
     compare_systems as compare_systems,
+    group_alike as group_alike,
     remembered_pairs as remembered_pairs,
     sealed_coverage as sealed_coverage,
-    summarize as summarize,
+    summarize_board as summarize_board,
 )
 from ._unjudged import (
     LISTED as LISTED,
     ToGrade as ToGrade,
     Unjudged as Unjudged,
-    labelled as labelled,
+    labelled_shares as labelled_shares,
     to_grade as to_grade,
-    unjudged as unjudged,
+    unjudged_shares as unjudged_shares,
 )

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ..bank import graders
+from ..bank import label_graders
 from ..errors import InputError, check_known
 from ..labels import Comparison, Leaderboard, Policy, QueryChoice, compare_boards, leaderboard
-from ..measures import COVER, Choosing, Table, Ties, choosing, parse_measure
-from ..records import boards, official_sources, sources
+from ..measures import COVER, Choosing, Table, Ties, compare_evaluations, parse_measure
+from ..records import imported_leaderboards, judgment_sources, official_sources
 from ..store import Project, as_act
 from ..text import how_many
 
@@ -48,8 +48,8 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
     Raises:
         InputError: a measure is unknown.
     """
-    known = {stored.spec.name: stored.spec.max_rating for stored in graders(project) if stored.grades}
-    found: dict[str, BoardChoice] = {}
+    known = {stored.spec.name: stored.spec.max_rating for stored in label_graders(project) if stored.grades}
+    choices: dict[str, BoardChoice] = {}
     for grader, top in known.items():
         # With a single grader its name adds nothing.
         by = f" · {grader}" if len(known) > 1 else ""
@@ -60,15 +60,17 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
             prefix = "EXAM " if wanted.ranks_passages else ""
             if wanted.takes_min_rating:
                 for level in range(1, top + 1):
-                    found[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
+                    choices[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
             else:
-                found[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
-    found |= {measure: BoardChoice(measure) for measure in measures if not parse_measure(measure).takes_grades}
-    for source in sources(project):
+                choices[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
+    choices |= {measure: BoardChoice(measure) for measure in measures if not parse_measure(measure).takes_grades}
+    for source in judgment_sources(project):
         for measure in measures:
             if parse_measure(measure).takes_judgments:
-                found[f"{source} {measure}"] = BoardChoice(measure, source)
-    return found | {f"{name} ({measure})": BoardChoice(measure, name) for name, measure in boards(project)}
+                choices[f"{source} {measure}"] = BoardChoice(measure, source)
+    return choices | {
+        f"{name} ({measure})": BoardChoice(measure, name) for name, measure in imported_leaderboards(project)
+    }
 
 
 def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str | None:
@@ -138,7 +140,7 @@ class Panel:
     left_out: dict[str, str]
 
 
-def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) -> Panel:
+def make_board_panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) -> Panel:
     """Return leaderboards on one scale for comparison, with systems in the order of the reference leaderboard.
 
     Each leaderboard is rescaled linearly, with its error bars, so that the highest score on the axis is 1 and the
@@ -199,20 +201,20 @@ def system_points(
         x: the reference.
         y: the leaderboard under study.
         ties: how the correlation treats ties.
-        queries: the queries over which both are averaged; see `leaderboard.sides`.
+        queries: the queries over which both are averaged; see `labels.align_boards`.
     """
-    found = compare_boards(y, x, queries, ties)
-    y, x = found.board, found.official
-    theirs = {system.run: system for system in y.systems}
+    comparison = compare_boards(y, x, queries, ties)
+    y, x = comparison.board, comparison.official
+    studied = {system.run: system for system in y.systems}
     points = [
         SystemPoint(s.run, s.score, s.std_error, s.rank, o.score, o.std_error, o.rank)
         for s in x.systems
-        if (o := theirs.get(s.run)) is not None
+        if (o := studied.get(s.run)) is not None
     ]
-    return points, found
+    return points, comparison
 
 
-def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:
+def outstanding_systems(points: Sequence[SystemPoint], most: int) -> list[str]:
     """Return the systems whose ranks on the two leaderboards differ most, largest difference first. Systems with equal
     ranks are excluded.
 
@@ -292,7 +294,7 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
     for query, text in texts.items():
         if query not in queries:
             continue
-        first, second = _score(x, x_run, query), _score(y, y_run, query)
+        first, second = _counted_score(x, x_run, query), _counted_score(y, y_run, query)
         if first is None or second is None:
             continue
         sides = ((x, x_run), (y, y_run))
@@ -304,7 +306,7 @@ def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y
     return QueryPoints(points, len(queries) - n, means)
 
 
-def _score(board: Leaderboard, run: str, query: str) -> float | None:
+def _counted_score(board: Leaderboard, run: str, query: str) -> float | None:
     """Return a system's score for a query on a leaderboard; None if the query does not count."""
     if query not in board.query_ids:
         return None
@@ -340,16 +342,16 @@ def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict
         k: cutoff of EXAM-Cover.
         measure: the measure for judgments and for direct graders.
     """
-    found = {f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)}
-    for grader in graders(project):
+    choices = {f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)}
+    for grader in label_graders(project):
         if not grader.grades:
             continue
         name = grader.spec.name
         if grader.spec.method == "direct":
-            found[f"{name}: {measure}"] = BoardChoice(measure, grader=name)
+            choices[f"{name}: {measure}"] = BoardChoice(measure, grader=name)
         else:
-            found[f"EXAM-Cover@{k} by {name}"] = BoardChoice(f"EXAM-Cover@{k}", grader=name)
-    return found
+            choices[f"EXAM-Cover@{k} by {name}"] = BoardChoice(f"EXAM-Cover@{k}", grader=name)
+    return choices
 
 
 def score_table(board: Leaderboard) -> Table:
@@ -396,4 +398,4 @@ def compare_choices(
             tables[name] = score_table(make_board(project, choice, policy))
         except InputError as error:
             left_out[name] = error
-    return Compared(choosing(tables, "common", samples=samples), left_out)
+    return Compared(compare_evaluations(tables, "common", samples=samples), left_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..labels import queries_with_ungraded
-from ..tables import LATEX, disarmed
+from ..tables import LATEX, disarm_cell
 from ._meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
@@ -13,7 +13,7 @@ _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
 UNDEFINED = "†"
 
 
-def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
+def make_caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
     """Return the caption of a table: a few sentences about its content and its marks.
 
     Args:
@@ -22,16 +22,16 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
     """
     official = list(dict.fromkeys(column.against for column in table.columns))
     ties = "average ranks" if table.ties == "average" else "mean over random orders"
-    said = [
+    sentences = [
         f"Rank correlation with {', '.join(official)} (ties: {ties}).",
         f"The best value of each column is {best}.",
         *([f"Values within {NEAR} of the best are {near}."] if near else []),
         f"Values below {POOR} are {poor}.",
     ]
     if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
-        said.append("Rows of the official source are not marked.")
+        sentences.append("Rows of the official source are not marked.")
     if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
-        said.append(
+        sentences.append(
             f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4 common queries, of 5"
             " of the row and 93 of the official leaderboard. “5 / 93” means that each uses its own queries."
             " “?” means unknown."
@@ -44,20 +44,22 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
         for query in cell.queries.ungraded
     )
     if left_out:
-        said.append(f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}.")
+        sentences.append(f"Left out of the rows that have not graded them: {queries_with_ungraded(left_out)}.")
     if table.samples:
-        said.append(
+        sentences.append(
             f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers correlations, so a"
             " value may lie at or above the end of its interval."
         )
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
     if shares:
-        said.append(f"Graded share of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
+        sentences.append(f"Graded share of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
     if table.left_out:
-        said.append(f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}.")
+        sentences.append(f"Excluded (no system on the official leaderboard): {', '.join(table.left_out)}.")
     if table.reasons():
-        said.append(f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the second the official.")
-    return " ".join(said)
+        sentences.append(
+            f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the second the official."
+        )
+    return " ".join(sentences)
 
 
 def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
@@ -70,10 +72,10 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
     ends = ("", " low", " high") if table.samples else ("",)
     header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
     header += [f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends]
-    lines = [[*_texts(header), "undefined"]]
+    lines = [[*_text_cells(header), "undefined"]]
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
-        cells = [*_texts([row.name]), rating, str(row.needed), str(row.usable), *_texts([row.queries])]
+        cells = [*_text_cells([row.name]), rating, str(row.needed), str(row.usable), *_text_cells([row.queries])]
         for cell in row.cells:
             for name in coefficients:
                 numbers = [cell.value(name), *((cell.intervals.get(name) or (None, None)) if table.samples else ())]
@@ -83,13 +85,13 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
             for column, cell in zip(table.columns, row.cells, strict=True)
             if cell.correlation.undefined
         ]
-        lines.append([*cells, *_texts([" ".join(reasons)])])
+        lines.append([*cells, *_text_cells([" ".join(reasons)])])
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
-def _texts(cells: Sequence[str]) -> list[str]:
+def _text_cells(cells: Sequence[str]) -> list[str]:
     """Return cells of text, each on one line, and neutralised so that spreadsheets do not read them as formulas."""
-    return [disarmed(" ".join(cell.split())) for cell in cells]
+    return [disarm_cell(" ".join(cell.split())) for cell in cells]
 
 
 def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3) -> str:
@@ -103,10 +105,10 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
         A tabular. A comment before it explains its marks and names the package that it needs.
     """
     width = len(coefficients)
-    heads = [f"\\multicolumn{{{width}}}{{c}}{{{_latex(column.title)}}}" for column in table.columns]
+    heads = [f"\\multicolumn{{{width}}}{{c}}{{{_escape_latex(column.title)}}}" for column in table.columns]
     names = [_SHORT[name] for _ in table.columns for name in coefficients]
     lines = [
-        f"% {' '.join(caption(table, 'in bold italics', 'in bold').split())}".replace(UNDEFINED, "$\\dagger$"),
+        f"% {' '.join(make_caption(table, 'in bold italics', 'in bold').split())}".replace(UNDEFINED, "$\\dagger$"),
         "% Needs \\usepackage{xcolor}.",
         f"\\begin{{tabular}}{{lrr{'r' * width * len(table.columns)}}}",
         "\\hline",
@@ -117,15 +119,16 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
         cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
-        lines.append(" & ".join([_latex(row.name), rating, _latex(row.queries), *cells]) + " \\\\")
+        lines.append(" & ".join([_escape_latex(row.name), rating, _escape_latex(row.queries), *cells]) + " \\\\")
     lines += ["\\hline", "\\end{tabular}"]
     lines += [
-        f"% $\\dagger$ {' '.join(f'{reason} ({_some(where)})'.split())}" for reason, where in table.reasons().items()
+        f"% $\\dagger$ {' '.join(f'{reason} ({_first_three(where)})'.split())}"
+        for reason, where in table.reasons().items()
     ]
     return "\n".join(lines) + "\n"
 
 
-def _some(where: Sequence[str]) -> str:
+def _first_three(where: Sequence[str]) -> str:
     rest = len(where) - 3
     return "; ".join(where[:3]) + (f"; and {rest} more" if rest > 0 else "")
 
@@ -145,5 +148,5 @@ def _latex_cell(cell: Cell, name: str, digits: int) -> str:
     return f"\\textcolor{{gray}}{{{text}}}" if mark == "poor" else text
 
 
-def _latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in " ".join(text.split()))

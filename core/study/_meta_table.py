@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..bank import find_grader, graders, without_answered_by_topic
+from ..bank import find_grader, label_graders, without_answered_by_topic
 from ..errors import InputError
-from ..grouping import grouped
+from ..grouping import group_pairs
 from ..labels import (
     DEFAULT_MEASURE,
     DEFAULT_POLICY,
@@ -28,8 +28,8 @@ from ..labels import (
     order_systems,
     pairs_needed,
 )
-from ..measures import COVER, Correlation, Ties, bootstrap, parse_measure
-from ..records import Qrels, boards, find_source, judgments, rankings, sources
+from ..measures import COVER, Correlation, Ties, bootstrap_intervals, parse_measure
+from ..records import Qrels, find_source, imported_leaderboards, judgment_sources, ranking_scores, source_judgments
 from ..store import Project, as_act
 
 MIN_RATINGS = (1, 3, 4, 5)
@@ -54,10 +54,12 @@ class Row:
 
 
 @as_act("see boards")
-def methods(project: Project) -> list[str]:
+def list_methods(project: Project) -> list[str]:
     """Return the possible methods: graders that have grades, sources of judgments, imported leaderboards."""
-    known = [grader.spec.name for grader in graders(project) if grader.grades]
-    return list(dict.fromkeys([*known, *sources(project), *(name for name, _ in boards(project))]))
+    known = [grader.spec.name for grader in label_graders(project) if grader.grades]
+    return list(
+        dict.fromkeys([*known, *judgment_sources(project), *(name for name, _ in imported_leaderboards(project))])
+    )
 
 
 @as_act("see boards")
@@ -81,14 +83,18 @@ def choose_rows(
     Raises:
         InputError: a name, version, rule or min rating is unknown.
     """
-    imported, judged = dict(boards(project)), sources(project)
-    found: list[Row] = []
-    for name in names or methods(project):
+    imported, judged = dict(imported_leaderboards(project)), judgment_sources(project)
+    rows: list[Row] = []
+    for name in names or list_methods(project):
         if name in imported:
-            found.append(Row(name, policy))
+            rows.append(Row(name, policy))
         elif name in judged:
-            top = max((value for values in judgments(project, name).values() for value in values.values()), default=1)
-            found += [Row(name, replace(policy, min_judgment=max(1, min(t, top)))) for t in _checked(min_ratings)]
+            top = max(
+                (value for values in source_judgments(project, name).values() for value in values.values()), default=1
+            )
+            rows += [
+                Row(name, replace(policy, min_judgment=max(1, min(t, top)))) for t in _check_min_ratings(min_ratings)
+            ]
         else:
             spec = find_grader(project, None if name == "exam" else name).spec
             direct = spec.method == "direct"
@@ -96,11 +102,14 @@ def choose_rows(
                 for rule in ["max"] if direct else label_rules:
                     row = replace(policy, grader=spec.name, bank_version=version, label=rule)
                     basis(project, row)
-                    found += [Row("exam", replace(row, min_rating=spec.min_rating(t))) for t in _checked(min_ratings)]
-    return list(dict.fromkeys(found))
+                    rows += [
+                        Row("exam", replace(row, min_rating=spec.min_rating(t)))
+                        for t in _check_min_ratings(min_ratings)
+                    ]
+    return list(dict.fromkeys(rows))
 
 
-def _checked(min_ratings: Sequence[int]) -> list[int]:
+def _check_min_ratings(min_ratings: Sequence[int]) -> list[int]:
     return [Policy(min_rating=level).min_rating for level in min_ratings]
 
 
@@ -112,13 +121,13 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
     """
     if row.source == "exam":
         base = basis(project, row.policy)
-        said = [base.grader.spec.name]
+        words = [base.grader.spec.name]
         if row.policy.label != "max":
-            said.append(f"label {row.policy.label}")
+            words.append(f"label {row.policy.label}")
         if row.policy.bank_version is not None:
-            said.append(f"bank version {row.policy.bank_version}")
-        return ", ".join(said), base.min_rating
-    return row.source, None if row.source in dict(boards(project)) else row.policy.min_judgment
+            words.append(f"bank version {row.policy.bank_version}")
+        return ", ".join(words), base.min_rating
+    return row.source, None if row.source in dict(imported_leaderboards(project)) else row.policy.min_judgment
 
 
 def row_boards(
@@ -135,7 +144,7 @@ def row_boards(
     Raises:
         InputError: the grader, version or source is unknown.
     """
-    imported = dict(boards(project))
+    imported = dict(imported_leaderboards(project))
     policy, exam = row.policy, row.source == "exam"
     if row.source in imported:
         return dict.fromkeys(measures, leaderboard(project, imported[row.source], row.source, policy))
@@ -147,8 +156,8 @@ def row_boards(
         qrels, threshold = label_qrels(project, base), base.min_rating
         key: Hashable = base.key
     else:
-        qrels, threshold, key = judgments(project, row.source), policy.min_judgment, row.source
-    found: dict[str, Leaderboard | str] = {}
+        qrels, threshold, key = source_judgments(project, row.source), policy.min_judgment, row.source
+    boards_by_measure: dict[str, Leaderboard | str] = {}
     trec = list(dict.fromkeys(measure for measure in measures if parse_measure(measure).takes_judgments))
     scores: BatchScores = {}
     for binary in (False, True):
@@ -166,12 +175,12 @@ def row_boards(
             queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
             systems = order_systems(per_query, queries, policy)
             pairs = pairs_needed(project, base, parse_measure(measure)) if exam else {}
-            found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, **pairs)
+            boards_by_measure[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, **pairs)
         elif exam:
-            found[measure] = leaderboard(project, measure, "exam", policy, with_ungraded=True)
+            boards_by_measure[measure] = leaderboard(project, measure, "exam", policy, with_ungraded=True)
         else:
-            found[measure] = f"{measure} cannot be computed from judgments."
-    return found
+            boards_by_measure[measure] = f"{measure} cannot be computed from judgments."
+    return boards_by_measure
 
 
 COEFFICIENTS = ("spearman", "kendall", "tau_ap")
@@ -273,7 +282,7 @@ class MetaTable:
 
     def reasons(self) -> dict[str, list[str]]:
         """Return the undefined cells, as `row: column`, by the reason why they are undefined."""
-        return grouped(
+        return group_pairs(
             (cell.correlation.undefined, f"{full_name(row)}: {column.title}")
             for row in self.rows
             for column, cell in zip(self.columns, row.cells, strict=True)
@@ -324,7 +333,7 @@ def meta_table(
     samples: int = 0,
     seed: int = 0,
     queries: QueryChoice = "common",
-    told: Callable[[MetaTable], None] = lambda table: None,
+    report: Callable[[MetaTable], None] = lambda table: None,
 ) -> MetaTable:
     """Correlate the leaderboard of every row under every measure with the official leaderboard.
 
@@ -335,11 +344,11 @@ def meta_table(
         against_measure: the official measure of every column. None means the measure of the column, or nDCG@10 if
             judgments do not support it. An imported leaderboard has its own measure.
         official: settings of the official leaderboard from judgments: `min_judgment` and `skipped`.
-        ties, repeats, seed: as in `correlate`.
+        ties, repeats, seed: as in `correlate_scores`.
         within_error: whether systems with overlapping error bars are tied, too; only with `random`.
         samples: number of resamples of the queries for intervals; 0 for no intervals.
-        queries: the queries over which each row is compared; see `leaderboard.sides`.
-        told: called after each computed row with a table of the rows so far.
+        queries: the queries over which each row is compared; see `labels.align_boards`.
+        report: called after each computed row with a table of the rows so far.
 
     Returns:
         The table. In every column and coefficient, three kinds of values are marked: the best value, values within
@@ -348,10 +357,10 @@ def meta_table(
     Raises:
         InputError: a measure or source is unknown, there is nothing to rank, or options are incompatible.
     """
-    imported = dict(boards(project))
-    if any(row.source not in imported for row in rows) and not rankings(project):
+    imported = dict(imported_leaderboards(project))
+    if any(row.source not in imported for row in rows) and not ranking_scores(project):
         raise InputError("no-runs", "No runs to rank.", "Import runs: exam import runs FILE...")
-    columns = _columns(project, rows, against, measures, against_measure, official)
+    columns = _make_columns(project, rows, against, measures, against_measure, official)
     key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
 
     def compute() -> MetaTable:
@@ -366,22 +375,24 @@ def meta_table(
         drawn: list[TableRow] = []
         apart: list[TableRow] = []
         for row in rows:
-            found = row_boards(project, row, wanted, memo)
+            row_board = row_boards(project, row, wanted, memo)
             cells = []
             for column in columns:
-                board = found[column.measure]
+                board = row_board[column.measure]
                 other = boards_against[column.against][column.against_measure]
                 if isinstance(other, str):
                     raise InputError("measure-without-correlation", other, "Choose another official measure.")
-                cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
+                cells.append(
+                    _make_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries)
+                )
             common = row.source not in imported or any(cell.correlation.systems for cell in cells)
-            known = next((board for board in found.values() if isinstance(board, Leaderboard)), None)
+            known = next((board for board in row_board.values() if isinstance(board, Leaderboard)), None)
             pairs = (known.needed, known.usable) if known else (0, 0)
             (drawn if common else apart).append(TableRow(row, *row_name(project, row), *pairs, tuple(cells)))
-            told(MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples))
+            report(MetaTable(columns, tuple(_mark_rows(drawn or apart)), ties, samples))
         # If all rows were left out, they are shown, because their cells give the reasons.
         left_out = tuple(dict.fromkeys(row.name for row in apart)) if drawn else ()
-        return MetaTable(columns, tuple(_marked(drawn or apart)), ties, samples, left_out)
+        return MetaTable(columns, tuple(_mark_rows(drawn or apart)), ties, samples, left_out)
 
     return project.cached(key, compute)
 
@@ -411,7 +422,7 @@ def cell_comparison(
     return compare_boards(board, other, queries, ties)
 
 
-def _columns(
+def _make_columns(
     project: Project,
     rows: Sequence[Row],
     against: Sequence[str],
@@ -419,31 +430,31 @@ def _columns(
     against_measure: str | None,
     official: Policy,
 ) -> tuple[Column, ...]:
-    imported = dict(boards(project))
+    imported = dict(imported_leaderboards(project))
     names = [parse_measure(measure, official.cutoff).name for measure in measures]
     fixed = against_measure and parse_measure(against_measure, official.cutoff).name
     only_imported = all(row.source in imported for row in rows)
     several = len(against) > 1
-    found = []
+    columns = []
     officials = [find_source(project, each) for each in against]
     for name in officials:
         if only_imported and name in imported:
             # An imported leaderboard has one measure of its own, so it gets a single column.
             alike = [imported.get(each) for each in officials].count(imported[name]) > 1
-            found.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
+            columns.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
             continue
         for measure in names:
             own = measure if parse_measure(measure).takes_judgments else DEFAULT_MEASURE
             title = f"{measure} / {name}" if several else measure
-            found.append(Column(measure, name, imported.get(name, fixed or own), title))
-    if not found:
+            columns.append(Column(measure, name, imported.get(name, fixed or own), title))
+    if not columns:
         raise InputError(
             "table-without-columns", "The table has no columns.", "Give a measure and an official leaderboard."
         )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(columns))
 
 
-def _cell(
+def _make_cell(
     measure: str,
     board: Leaderboard | str,
     official: Leaderboard,
@@ -462,11 +473,11 @@ def _cell(
     intervals: dict[str, tuple[float, float] | None] = {}
     if samples and not made.correlation.undefined:
         fixed, skipped = made.official.per_query or made.official.scores, official.policy.skipped
-        intervals = bootstrap(made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped)
+        intervals = bootstrap_intervals(made.board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=skipped)
     return Cell(board.measure, made.correlation, itself, {}, intervals, made.queries)
 
 
-def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
+def _mark_rows(rows: Sequence[TableRow]) -> Iterator[TableRow]:
     best: dict[tuple[int, str], float] = {}
     for row in rows:
         for at, cell in enumerate(row.cells):
@@ -476,13 +487,13 @@ def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
                     best[at, name] = max(value, best.get((at, name), -1.0))
     for row in rows:
         cells = [
-            replace(cell, marks={name: _mark(cell, name, best.get((at, name))) for name in COEFFICIENTS})
+            replace(cell, marks={name: _mark_of_cell(cell, name, best.get((at, name))) for name in COEFFICIENTS})
             for at, cell in enumerate(row.cells)
         ]
         yield replace(row, cells=tuple(cells))
 
 
-def _mark(cell: Cell, name: str, best: float | None) -> Mark:
+def _mark_of_cell(cell: Cell, name: str, best: float | None) -> Mark:
     value = cell.value(name)
     score, top = (-math.inf if number is None else number for number in (value, best))
     marks: tuple[tuple[bool, Mark], ...] = (

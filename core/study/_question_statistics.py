@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..bank import asked_questions, find_query, overview, questions as bank_questions
+from ..bank import asked_questions, find_query, list_questions as bank_questions, query_overviews
 from ..errors import InputError
 from ..labels import (
     MISSING,
@@ -21,13 +21,20 @@ from ..labels import (
     Ratings,
     basis,
     first_answers,
+    gradable_questions,
     load_ratings,
     ratings_beside,
-    scored,
 )
 from ..measures import Array, Flags, trec_order
-from ..measures.item_response import FEWEST, analyse, fit_graded, graded_information, information, item_rest
-from ..records import judgments, rankings, readable_texts
+from ..measures.item_response import (
+    FEWEST,
+    analyse_responses,
+    answer_information,
+    fit_graded,
+    graded_information,
+    item_rest,
+)
+from ..records import ranking_scores, readable_texts, source_judgments
 from ..store import Project, cached
 from ..text import how_many
 from ..types import Question
@@ -77,10 +84,10 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
     Returns:
         For each question, its verdict, and for a redundant question the column of the earlier question that it repeats.
     """
-    alike, rest = _correlations(answers) >= ALIKE, item_rest(answers)
-    found: list[tuple[Verdict, int | None]] = []
+    alike, rest = _phi_coefficients(answers) >= ALIKE, item_rest(answers)
+    verdicts: list[tuple[Verdict, int | None]] = []
     for i, known_share in enumerate(answer_shares(answers)):
-        same = next((other for other in range(i) if alike[i, other] and found[other][1] is None), None)
+        same = next((other for other in range(i) if alike[i, other] and verdicts[other][1] is None), None)
         share = -1.0 if known_share is None else known_share
         rules: list[tuple[bool, Verdict]] = [
             (len(answers) == 0, "no systems"),
@@ -93,8 +100,8 @@ def question_verdicts(answers: Array) -> list[tuple[Verdict, int | None]]:
             (True, "separates lower down"),
         ]
         verdict = next(verdict for fits, verdict in rules if fits)
-        found.append((verdict, same if verdict == "redundant" else None))
-    return found
+        verdicts.append((verdict, same if verdict == "redundant" else None))
+    return verdicts
 
 
 def answer_shares(answers: Array) -> list[float | None]:
@@ -103,7 +110,7 @@ def answer_shares(answers: Array) -> list[float | None]:
     return [float(right / n) if n else None for right, n in zip(np.nansum(answers, axis=0), known, strict=True)]
 
 
-def _correlations(answers: Array) -> Array:
+def _phi_coefficients(answers: Array) -> Array:
     """Return the phi coefficient of every two questions over the systems with usable grades for both.
 
     It is 0 if fewer than `FEWEST_EACH` systems answer, or do not answer, either question.
@@ -169,7 +176,7 @@ class QueryDiagnosis:
     relevant: int
 
 
-def diagnose(
+def diagnose_questions(
     project: Project, policy: Policy, query_id: str, questions: Sequence[Question], source: str | None
 ) -> QueryDiagnosis:
     """Return statistics of the questions of one query, saved or not.
@@ -184,10 +191,10 @@ def diagnose(
     base = basis(project, policy)
     saved = asked_questions(project, base.version, query_id)
     ratings = ratings_beside(project, base, query_id, saved, questions)
-    active = [question for question in scored(questions, base.grader) if question.weight != 0]
+    active = [question for question in gradable_questions(questions, base.grader) if question.weight != 0]
     known = ratings.of(active)
     answers = known >= base.min_rating
-    judged = judgments(project, source).get(query_id, {}) if source else {}
+    judged = source_judgments(project, source).get(query_id, {}) if source else {}
     has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
     enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)
     relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
@@ -197,17 +204,17 @@ def diagnose(
     others = answers[:, positive].sum(axis=1)
     told = question_verdicts(answered_by[:, positive])
     verdicts = dict(zip(np.flatnonzero(positive).tolist(), (verdict for verdict, _ in told), strict=True))
-    found = {}
+    diagnoses = {}
     for column, question in enumerate(active):
         answered = answers[:, column]
         graded = (known[:, column] != MISSING) & ratings.pooled
         alone = answered & relevant & (others == int(question.weight > 0))
-        found[question.question_id] = QuestionDiagnosis(
+        diagnoses[question.question_id] = QuestionDiagnosis(
             question.question_id,
-            graded=_share(graded[ratings.pooled]) or 0.0,
-            answered=_share(answered[graded]),
-            non_relevant=_share(non_relevant[answered & has_judgment]),
-            only_here=_share(alone[relevant]),
+            graded=_mean_or_none(graded[ratings.pooled]) or 0.0,
+            answered=_mean_or_none(answered[graded]),
+            non_relevant=_mean_or_none(non_relevant[answered & has_judgment]),
+            only_here=_mean_or_none(alone[relevant]),
             systems=shares[column],
             verdict=verdicts.get(column),
         )
@@ -219,7 +226,7 @@ def diagnose(
     graded_somewhere = (known[:, positive] != MISSING).any(axis=1)
     uncovered = np.flatnonzero(relevant & graded_somewhere & (others == 0))
     return QueryDiagnosis(
-        found,
+        diagnoses,
         sorted(strays, key=lambda stray: -len(stray.passages)),
         sorted((ratings.passage_ids[row] for row in uncovered), key=lambda passage: -judged[passage]),
         int((relevant & graded_somewhere).sum()),
@@ -237,19 +244,19 @@ def _answers_of_systems(
     """Return, systems x questions, whether the system answers the question down to the cutoff: 1, 0, or NaN without a
     usable grade."""
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
-    runs = [by_query.get(query_id) for by_query in rankings(project).values()]
-    found = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
+    runs = [by_query.get(query_id) for by_query in ranking_scores(project).values()]
+    matrix = np.full((len(runs), known.shape[1]), 0.0 if policy.skipped == "zero" else np.nan)
     for row, scores in enumerate(runs):
         if scores is not None:
             top = [row_of[passage] for passage in trec_order(scores, policy.cutoff) if passage in row_of]
-            found[row] = np.where((known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan)
+            matrix[row] = np.where((known[top] != MISSING).any(axis=0), answers[top].any(axis=0), np.nan)
     # If no system has a grade for a question, systems that skipped the query have no value either.
     ranked = [row for row, scores in enumerate(runs) if scores is not None]
-    found[:, np.isnan(found[ranked]).all(axis=0)] = np.nan
-    return found
+    matrix[:, np.isnan(matrix[ranked]).all(axis=0)] = np.nan
+    return matrix
 
 
-def _share(flags: Flags) -> float | None:
+def _mean_or_none(flags: Flags) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
@@ -262,9 +269,9 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
     """
     base = basis(project, policy)
     counts = Counter[Verdict | None]()
-    for query in overview(project):
+    for query in query_overviews(project):
         questions = bank_questions(project, base.version, query.query_id)
-        diagnosed = diagnose(project, policy, query.query_id, questions, source).questions.values()
+        diagnosed = diagnose_questions(project, policy, query.query_id, questions, source).questions.values()
         counts.update(diagnosis.verdict for diagnosis in diagnosed)
     return {verdict: counts[verdict] for verdict in MEANINGS if counts[verdict]}
 
@@ -374,8 +381,8 @@ def bank_worth(
 
 
 def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:
-    asked = _checked(_systems(project, base, query_id))
-    told = analyse(
+    asked = _refuse_ungraded(_read_systems(project, base, query_id))
+    analysis = analyse_responses(
         asked.examinees,
         [question for _, question, _, _ in asked.items],
         asked.answers,
@@ -383,13 +390,17 @@ def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWort
         bootstrap=0,
         held_out=False,
     )
-    theta, items = told.fit.theta, told.fit.items
-    told_by = information(theta, items)
-    return _worth("systems", asked, _verdicts(asked), theta, told_by, items.d, items.b, told.remarks)
+    theta, items = analysis.fit.theta, analysis.fit.items
+    told_by = answer_information(theta, items)
+    return _make_worth(
+        "systems", asked, _verdicts_by_question(asked), theta, told_by, items.d, items.b, analysis.remarks
+    )
 
 
 def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
-    questions = [q for q in scored(bank_questions(project, base.version, query_id), base.grader) if q.weight > 0]
+    questions = [
+        q for q in gradable_questions(bank_questions(project, base.version, query_id), base.grader) if q.weight > 0
+    ]
     ratings = load_ratings(project, base, query_id, questions)
     known = ratings.of(questions)
     rows = ratings.pooled & (known != MISSING).any(axis=1)
@@ -397,20 +408,20 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
     names = [passage for passage, kept in zip(ratings.passage_ids, rows, strict=True) if kept]
     items = [(query_id, q.question_id, q.shown, q.weight) for q in questions]
     answers = np.where(np.isnan(levels), np.nan, (levels >= base.min_rating).astype(float))
-    asked = _checked(_Asked(names, items, answers))
-    found = fit_graded(levels, base.grader.spec.max_rating)
-    difficulty = found.items.b[:, base.min_rating - 1] if base.min_rating else found.items.b[:, 0]
-    told = graded_information(found.theta, found.items)
+    asked = _refuse_ungraded(_Asked(names, items, answers))
+    fitted = fit_graded(levels, base.grader.spec.max_rating)
+    difficulty = fitted.items.b[:, base.min_rating - 1] if base.min_rating else fitted.items.b[:, 0]
+    informative = graded_information(fitted.theta, fitted.items)
     few = (
         [f"With only {how_many(len(items), 'questions')}, the estimated abilities are imprecise."]
         if len(items) < FEWEST
         else []
     )
-    verdicts = _verdicts(_systems(project, base, query_id))
-    return _worth("passages", asked, verdicts, found.theta, told, found.items.d, difficulty, few)
+    verdicts = _verdicts_by_question(_read_systems(project, base, query_id))
+    return _make_worth("passages", asked, verdicts, fitted.theta, informative, fitted.items.d, difficulty, few)
 
 
-def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
+def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
     rows = project.rows(
         "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable FROM"
         f" {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
@@ -436,7 +447,7 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
     return _Asked(systems, items, answers)
 
 
-def _checked(asked: _Asked) -> _Asked:
+def _refuse_ungraded(asked: _Asked) -> _Asked:
     if np.isnan(asked.answers).all():
         raise InputError(
             "nothing-graded", "No question has a usable grade yet.", "Grade passages first: exam grade --grader NAME."
@@ -448,30 +459,30 @@ _Verdicts = dict[tuple[str, str], tuple[Verdict, str | None]]
 """By query and question: the verdict, and for a redundant question the question that it repeats."""
 
 
-def _verdicts(asked: _Asked) -> _Verdicts:
-    found: _Verdicts = {}
+def _verdicts_by_question(asked: _Asked) -> _Verdicts:
+    verdicts: _Verdicts = {}
     # The items of a query are consecutive.
     for query_id, of_query in groupby(range(len(asked.items)), key=lambda i: asked.items[i][0]):
         members = list(of_query)
         ids = [asked.items[i][1] for i in members]
         for question_id, (verdict, same) in zip(ids, question_verdicts(asked.answers[:, members]), strict=True):
-            found[query_id, question_id] = verdict, None if same is None else ids[same]
-    return found
+            verdicts[query_id, question_id] = verdict, None if same is None else ids[same]
+    return verdicts
 
 
-def _worth(
+def _make_worth(
     examinees: Examinees,
     asked: _Asked,
     verdicts: _Verdicts,
     theta: Array,
-    told: Array,
+    informative: Array,
     d: Array,
     b: Array,
     remarks: Sequence[str],
 ) -> BankWorth:
     order = np.argsort(-np.round(theta, _DIGITS), kind="stable")
     top = max(1, round(TOP * len(order)))
-    at_top, overall = told[order[:top]].mean(axis=0), told.mean(axis=0)
+    at_top, overall = informative[order[:top]].mean(axis=0), informative.mean(axis=0)
     known = (~np.isnan(asked.answers)).sum(axis=0)
     shares = answer_shares(asked.answers)
     varied = np.array([share is not None and 0 < share < 1 for share in shares], bool)

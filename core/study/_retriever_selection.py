@@ -16,15 +16,15 @@ from ..labels import (
     Policy,
     Queries,
     QueryChoice,
+    align_boards,
     basis,
     failed_pairs,
     label_board,
     label_qrels,
     leaderboard,
-    sides,
 )
 from ..measures import trec_order
-from ..records import Qrels, boards, find_source, judgments, rankings
+from ..records import Qrels, find_source, imported_leaderboards, ranking_scores, source_judgments
 from ..store import Project
 
 DEFAULT_TOP_K = 10
@@ -62,22 +62,24 @@ class Classification:
     @property
     def precision(self) -> float | None:
         """Share of the passages labelled relevant that are relevant; None without passages labelled relevant."""
-        return _ratio(self.true_positive, self.true_positive + self.false_positive)
+        return _ratio_or_none(self.true_positive, self.true_positive + self.false_positive)
 
     @property
     def recall(self) -> float | None:
         """Share of the relevant passages that are labelled relevant; None without relevant passages."""
-        return _ratio(self.true_positive, self.true_positive + self.false_negative)
+        return _ratio_or_none(self.true_positive, self.true_positive + self.false_negative)
 
     @property
     def f1(self) -> float | None:
         """F1, the harmonic mean of precision and recall: 2 TP / (2 TP + FP + FN)."""
-        return _ratio(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
+        return _ratio_or_none(
+            2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative
+        )
 
     @property
     def accuracy(self) -> float | None:
         """Share of the passages on which both sides agree; None if nothing was compared."""
-        return _ratio(self.true_positive + self.true_negative, self.compared)
+        return _ratio_or_none(self.true_positive + self.true_negative, self.compared)
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts and coefficients as plain values."""
@@ -110,7 +112,7 @@ class VerdictCounts:
     def shares(self) -> dict[str, float | None]:
         """Shares of yes, no and unreadable among the graded passages; None without graded passages."""
         asked = self.yes + self.no + self.unreadable
-        return {name: _ratio(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
+        return {name: _ratio_or_none(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
 
     def as_dict(self) -> dict[str, Any]:
         """Return counts and shares as plain values."""
@@ -193,7 +195,7 @@ class Selection:
         }
 
 
-def select(
+def compare_selection(
     project: Project,
     against: str = "judgments",
     policy: Policy = DEFAULT_POLICY,
@@ -219,7 +221,7 @@ def select(
             relevant passages, as in the source. Otherwise such a passage is left out and counted.
         unreadable_no: whether a passage with an unreadable result is non-relevant for the grader (label 0), in the
             classification and on leaderboards. Otherwise it has no label.
-        queries: the queries over which the leaderboards are compared; see `leaderboard.sides`.
+        queries: the queries over which the leaderboards are compared; see `labels.align_boards`.
 
     Raises:
         InputError: the source, grader or a measure is unknown, nothing is graded, or the depth is below 1.
@@ -228,7 +230,7 @@ def select(
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
     base = basis(project, policy)
     source = find_source(project, against)
-    if source in dict(boards(project)):
+    if source in dict(imported_leaderboards(project)):
         raise InputError(
             "source-without-judgments",
             f"The imported leaderboard {source} has no judgments.",
@@ -242,21 +244,21 @@ def select(
     )
     # Graded, but without a label.
     unreadable = {(query, passage) for query, passage in failed if passage not in qrels.get(query, {})}
-    said = _relevant(qrels, base.min_rating)
+    judged_relevant = _relevant_flags(qrels, base.min_rating)
     if unreadable_no:
         qrels = _with_zeros(qrels, unreadable)
-    by_judge = _relevant(qrels, base.min_rating)
+    by_judge = _relevant_flags(qrels, base.min_rating)
     in_truth = {
         (query, passage): value >= policy.min_judgment
-        for query, values in judgments(project, source).items()
+        for query, values in source_judgments(project, source).items()
         for passage, value in values.items()
     }
-    tops = {run: _top(ranking, top_k) for run, ranking in rankings(project).items()}
+    tops = {run: _top_pairs(ranking, top_k) for run, ranking in ranking_scores(project).items()}
     looked_at: Pairs = set().union(*tops.values())
     if unjudged_zero:
         in_truth = {pair: False for pairs in tops.values() for pair in pairs} | in_truth
     pairs = [
-        sides(
+        align_boards(
             label_board(project, name, policy, qrels)
             if unreadable_no
             else leaderboard(project, name, "exam", policy, with_ungraded=True),
@@ -265,26 +267,26 @@ def select(
         )
         for name in measures
     ]
-    choices = [_choice(judge, truth) for judge, truth, _ in pairs]
+    choices = [_make_choice(judge, truth) for judge, truth, _ in pairs]
     pearson, undefined = standardised_pearson([(choice.judge, choice.truth) for choice in choices])
     return Selection(
         base.grader.spec.name,
         source,
         top_k,
         base.policy,
-        classify(looked_at, by_judge, in_truth),
-        {run: classify(found, by_judge, in_truth) for run, found in tops.items()},
-        {run: (_share(found, by_judge), _share(found, in_truth)) for run, found in tops.items()},
+        classify_pairs(looked_at, by_judge, in_truth),
+        {run: classify_pairs(found, by_judge, in_truth) for run, found in tops.items()},
+        {run: (_relevant_share(found, by_judge), _relevant_share(found, in_truth)) for run, found in tops.items()},
         choices,
         pearson,
         undefined,
-        _count_verdicts(looked_at, said, unreadable),
+        _count_verdicts(looked_at, judged_relevant, unreadable),
         unreadable_no,
         pairs[0][2],
     )
 
 
-def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
+def _relevant_flags(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
     return {
         (query, passage): label >= threshold for query, labels in qrels.items() for passage, label in labels.items()
     }
@@ -297,13 +299,15 @@ def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:
     return filled
 
 
-def _count_verdicts(looked_at: Pairs, said: Mapping[tuple[str, str], bool], unreadable: Pairs) -> VerdictCounts:
-    verdicts = [said[pair] for pair in looked_at if pair in said]
+def _count_verdicts(
+    looked_at: Pairs, judged_relevant: Mapping[tuple[str, str], bool], unreadable: Pairs
+) -> VerdictCounts:
+    verdicts = [judged_relevant[pair] for pair in looked_at if pair in judged_relevant]
     failed = len(looked_at & unreadable)
     return VerdictCounts(sum(verdicts), len(verdicts) - sum(verdicts), failed, len(looked_at) - len(verdicts) - failed)
 
 
-def classify(
+def classify_pairs(
     pairs: Pairs, by_judge: Mapping[tuple[str, str], bool], in_truth: Mapping[tuple[str, str], bool]
 ) -> Classification:
     """Count how a grader classifies (query, passage) pairs.
@@ -354,25 +358,25 @@ def standardised_pearson(
     return float(np.corrcoef(left, right)[0, 1]), None
 
 
-def _choice(judge: Leaderboard, truth: Leaderboard) -> MeasureChoice:
+def _make_choice(judge: Leaderboard, truth: Leaderboard) -> MeasureChoice:
     runs = [run for run in judge.scores if run in truth.scores]
     x, y = ({run: board.scores[run] for run in runs} for board in (judge, truth))
-    return MeasureChoice(judge.measure, x, y, _best(x), _best(y), standardised_pearson([(x, y)])[0])
+    return MeasureChoice(judge.measure, x, y, _best_runs(x), _best_runs(y), standardised_pearson([(x, y)])[0])
 
 
-def _best(scores: Mapping[str, float]) -> list[str]:
+def _best_runs(scores: Mapping[str, float]) -> list[str]:
     best = max(scores.values(), default=0.0)
     return [run for run, score in scores.items() if score == best]
 
 
-def _top(ranking: Mapping[str, Mapping[str, float]], depth: int) -> Pairs:
+def _top_pairs(ranking: Mapping[str, Mapping[str, float]], depth: int) -> Pairs:
     return {(query, passage) for query, scores in ranking.items() for passage in trec_order(scores, depth)}
 
 
-def _share(pairs: Pairs, relevant: Mapping[tuple[str, str], bool]) -> float | None:
+def _relevant_share(pairs: Pairs, relevant: Mapping[tuple[str, str], bool]) -> float | None:
     known = [relevant[pair] for pair in pairs if pair in relevant]
-    return _ratio(sum(known), len(known))
+    return _ratio_or_none(sum(known), len(known))
 
 
-def _ratio(part: int, whole: int) -> float | None:
+def _ratio_or_none(part: int, whole: int) -> float | None:
     return part / whole if whole else None

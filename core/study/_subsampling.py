@@ -12,8 +12,18 @@ from itertools import combinations
 import numpy as np
 
 from ..bank import asked_questions
-from ..labels import Leaderboard, Policy, basis, leaderboard, load_ratings, order_systems, over, query_scores, scored
-from ..measures import correlate, parse_measure, separable_differences
+from ..labels import (
+    Leaderboard,
+    Policy,
+    basis,
+    board_over,
+    gradable_questions,
+    leaderboard,
+    load_ratings,
+    order_systems,
+    query_scores,
+)
+from ..measures import correlate_scores, parse_measure, separable_differences
 from ..store import Project, as_act
 from ._system_significance import score_table
 
@@ -58,26 +68,26 @@ def sample_queries(project: Project, board: Leaderboard) -> list[SampleSize]:
 
     def compute() -> list[SampleSize]:
         rng = np.random.default_rng(0)
-        found = []
-        for count in _sizes(FEWEST_QUERIES, len(queries)):
+        sizes = []
+        for count in _sample_sizes(FEWEST_QUERIES, len(queries)):
             times = QUERY_SAMPLES if count < len(queries) else 1
-            samples = [over(board, rng.choice(queries, count, replace=False).tolist()) for _ in range(times)]
-            found.append(_size(count, samples, board))
-        return found
+            samples = [board_over(board, rng.choice(queries, count, replace=False).tolist()) for _ in range(times)]
+            sizes.append(_summarise_size(count, samples, board))
+        return sizes
 
     return project.cached(("sampled queries", board.measure, board.source, board.policy, tuple(queries)), compute)
 
 
 @as_act("see boards")
 def sample_questions(
-    project: Project, measure: str, policy: Policy, told: Callable[[float], None] = lambda share: None
+    project: Project, measure: str, policy: Policy, report: Callable[[float], None] = lambda share: None
 ) -> list[SampleSize]:
     """Return the effect of fewer questions per query, by rising number; the last entry is the whole leaderboard.
 
     A query with fewer questions keeps all of them.
 
     Args:
-        told: receives the finished share of the work, between 0 and 1.
+        report: receives the finished share of the work, between 0 and 1.
 
     Returns:
         An empty list if scores do not come from questions of single queries, or if no query has two questions.
@@ -92,44 +102,47 @@ def sample_questions(
 
     def compute() -> list[SampleSize]:
         asked = {
-            query: scored(asked_questions(project, base.version, query, {}), base.grader) for query in board.query_ids
+            query: gradable_questions(asked_questions(project, base.version, query, {}), base.grader)
+            for query in board.query_ids
         }
         most = max(map(len, asked.values()), default=0)
-        sizes = [count for count in _sizes(1, most) if count < most]
+        sizes = [count for count in _sample_sizes(1, most) if count < most]
         samples = {(count, turn): dict[str, dict[str, float]]() for count in sizes for turn in range(QUESTION_SAMPLES)}
         rng = np.random.default_rng(0)
         for done, (query, questions) in enumerate(asked.items()):
-            told(done / len(asked))
+            report(done / len(asked))
             known = load_ratings(project, base, query, questions)
             for (count, _), scores in samples.items():
                 if count >= len(questions):
                     scores[query] = {run: of_run[query] for run, of_run in board.per_query.items() if query in of_run}
                     continue
                 some = [questions[at] for at in sorted(rng.choice(len(questions), count, replace=False))]
-                found = query_scores(project, base, wanted.name, known, some, known.of(some))
-                if found is not None:
-                    scores[query] = found
-        drawn = {key: _board(board, scores) for key, scores in samples.items()}
-        points = [_size(count, [drawn[count, turn] for turn in range(QUESTION_SAMPLES)], board) for count in sizes]
-        return [*points, _size(most, [board], board)] if points else []
+                query_score = query_scores(project, base, wanted.name, known, some, known.of(some))
+                if query_score is not None:
+                    scores[query] = query_score
+        drawn = {key: _board_of_scores(board, scores) for key, scores in samples.items()}
+        points = [
+            _summarise_size(count, [drawn[count, turn] for turn in range(QUESTION_SAMPLES)], board) for count in sizes
+        ]
+        return [*points, _summarise_size(most, [board], board)] if points else []
 
     return project.cached(("sampled questions", wanted.name, base.key, base.min_rating), compute)
 
 
-def _sizes(fewest: int, most: int) -> list[int]:
+def _sample_sizes(fewest: int, most: int) -> list[int]:
     return sorted(set(np.geomspace(fewest, most, SIZES).round().astype(int).tolist())) if most >= fewest else []
 
 
-def _board(board: Leaderboard, scores: dict[str, dict[str, float]]) -> Leaderboard:
+def _board_of_scores(board: Leaderboard, scores: dict[str, dict[str, float]]) -> Leaderboard:
     per_query = {run: {query: by[run] for query, by in scores.items() if run in by} for run in board.per_query}
     systems = order_systems(per_query, list(scores), board.policy)
     return replace(board, systems=systems, per_query=per_query, query_ids=list(scores))
 
 
-def _size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> SampleSize:
-    taus = [correlate(sample.scores, whole.scores).kendall for sample in samples]
+def _summarise_size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> SampleSize:
+    taus = [correlate_scores(sample.scores, whole.scores).kendall for sample in samples]
     known = [tau for tau in taus if tau is not None]
-    separable = [value for sample in samples if (value := _separable(sample)) is not None]
+    separable = [value for sample in samples if (value := _separable_difference(sample)) is not None]
     return SampleSize(
         count,
         float(np.mean(separable)) if separable else None,
@@ -139,13 +152,13 @@ def _size(count: int, samples: Sequence[Leaderboard], whole: Leaderboard) -> Sam
     )
 
 
-def _separable(board: Leaderboard) -> float | None:
+def _separable_difference(board: Leaderboard) -> float | None:
     """Return the median over pairs of systems of the smallest difference that is separated."""
     pairs = list(combinations(score_table(board).values(), 2))
     if not pairs:
         return None
-    found = separable_differences(np.stack([one - other for one, other in pairs], axis=1))
-    return None if np.isnan(found).all() else float(np.nanmedian(found))
+    differences = separable_differences(np.stack([one - other for one, other in pairs], axis=1))
+    return None if np.isnan(differences).all() else float(np.nanmedian(differences))
 
 
 def says_queries(sizes: Sequence[SampleSize]) -> str:

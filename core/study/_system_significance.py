@@ -17,12 +17,12 @@ from ..measures import (
     PERMUTATIONS,
     SEALED_LEVEL,
     Array,
-    holm,
+    adjust_holm,
+    bars_overlap,
     maximal_sections,
     randomisation_test,
     sealed_test,
     t_test,
-    tied,
 )
 from ..records import sealed_questions
 from ..store import Project, as_act, cached
@@ -101,7 +101,9 @@ def compare_systems(
     runs = [system.run for system in board.systems]
     check_known("unknown-system", "system", runs, against)
     baseline = against if against is not None else next(iter(runs), "")
-    return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
+    return _compare_pairs(
+        board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed
+    )
 
 
 def compare_neighbours(
@@ -113,7 +115,7 @@ def compare_neighbours(
 ) -> list[Difference]:
     """Compare every system except the first with the system above it. Arguments are as in `compare_systems`."""
     pairs = [(below, above) for above, below in pairwise(board.scores)]
-    return _compare(board, pairs, test, correction, permutations, seed)
+    return _compare_pairs(board, pairs, test, correction, permutations, seed)
 
 
 def compare_all(
@@ -124,7 +126,7 @@ def compare_all(
     seed: int = 0,
 ) -> list[Difference]:
     """Compare every two systems; `run` is the better system. Arguments are as in `compare_systems`."""
-    return _compare(board, list(combinations(board.scores, 2)), test, correction, permutations, seed)
+    return _compare_pairs(board, list(combinations(board.scores, 2)), test, correction, permutations, seed)
 
 
 @as_act("see boards")
@@ -134,7 +136,7 @@ def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[D
     return project.cached(key, lambda: compare_all(board, test))
 
 
-def _compare(
+def _compare_pairs(
     board: Leaderboard,
     pairs: Sequence[tuple[str, str]],
     test: Test,
@@ -161,17 +163,17 @@ def _compare(
         p_values = randomisation_test(differences, max(permutations, needed), seed)
     defined = ~np.isnan(p_values)
     plain = p_values[defined].tolist()
-    corrected = iter(zip(plain, holm(plain) if correction == "holm" else plain, strict=True))
+    corrected = iter(zip(plain, adjust_holm(plain) if correction == "holm" else plain, strict=True))
     means, errors = board.scores, board.std_errors
-    found = []
+    results = []
     for i, (a, b) in enumerate(pairs):
         p, adjusted = next(corrected) if defined[i] else (None, None)
         error_a, error_b = errors[a], errors[b]
         unknown = error_a is None or error_b is None
-        overlap = None if unknown else tied(means[a], error_a, means[b], error_b)
+        overlap = None if unknown else bars_overlap(means[a], error_a, means[b], error_b)
         why = None if defined[i] else _why_undefined(differences[:, i], not board.per_query)
-        found.append(Difference(a, b, means[a] - means[b], overlap, queries[i], p, adjusted, why))
-    return found
+        results.append(Difference(a, b, means[a] - means[b], overlap, queries[i], p, adjusted, why))
+    return results
 
 
 def score_table(board: Leaderboard) -> dict[str, Array]:
@@ -212,7 +214,7 @@ class Alike:
     untested: list[str]
 
 
-def alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
+def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
     """Return the groups of systems without significant differences, like the lines of a critical difference diagram.
 
     Source: Demšar, Statistical Comparisons of Classifiers over Multiple Data Sets, Journal of Machine Learning Research
@@ -306,7 +308,7 @@ class Summary:
         return " ".join(f"{part}." for part in parts if part)
 
 
-def summarize(
+def summarize_board(
     project: Project,
     board: Leaderboard,
     compared: Comparison | None = None,
@@ -323,7 +325,7 @@ def summarize(
     return Summary(
         measure=board.measure,
         systems=len(board.systems),
-        groups=alike(board, remembered_pairs(project, board, test)),
+        groups=group_alike(board, remembered_pairs(project, board, test)),
         against=compared.official.source if compared else None,
         kendall=compared.correlation.kendall if compared else None,
         graded=graded_share(board.usable, board.needed) if board.needed else None,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..bank import check_version, find_grader, graders
+from ..bank import check_version, find_grader, label_graders
 from ..errors import InputError
 from ..grading import missing_pairs
-from ..grouping import nested
+from ..grouping import nest_triples
 from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels
 from ..measures import mean_and_standard_error
-from ..records import check_runs, judgments, pool_depth, rankings, sources
+from ..records import check_runs, judgment_sources, pool_depth, ranking_scores, source_judgments
 from ..store import Project, as_act, cached
 
 LISTED = 100
@@ -89,7 +89,7 @@ class Unjudged:
     to_grade: list[ToGrade]
 
 
-def unjudged(
+def unjudged_shares(
     project: Project,
     policy: Policy = DEFAULT_POLICY,
     top_k: int | None = None,
@@ -113,9 +113,9 @@ def unjudged(
     top_k = depth if top_k is None else top_k
     if top_k < 1:
         raise InputError("depth-out-of-range", f"Depth {top_k} is out of range.", "Use 1 or more.")
-    names = list(rankings(project)) if runs is None else check_runs(project, runs)
+    names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
     # Judgments can be counted before anything is graded.
-    grader = find_grader(project, policy.grader) if policy.grader or graders(project) else None
+    grader = find_grader(project, policy.grader) if policy.grader or label_graders(project) else None
     return Unjudged(
         top_k,
         depth,
@@ -127,13 +127,13 @@ def unjudged(
 
 @as_act("see boards")
 @cached()
-def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
+def labelled_shares(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
     """Return the share of each run's top k with a label under the policy, by run.
 
     Raises:
         InputError: the grader or version is unknown.
     """
-    shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
+    shares = judged_shares(project, policy, top_k, list(ranking_scores(project)), official=False)
     return {share.run: share.judged for share in shares}
 
 
@@ -148,16 +148,16 @@ def judged_shares(
     Raises:
         InputError: the grader or version is unknown.
     """
-    known = {"exam": label_qrels(project, basis(project, policy))} if graders(project) else {}
-    known |= {source: judgments(project, source) for source in sources(project) if official}
+    known = {"exam": label_qrels(project, basis(project, policy))} if label_graders(project) else {}
+    known |= {source: source_judgments(project, source) for source in judgment_sources(project) if official}
     rows = project.rows(
         "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": list(runs)},
     )
-    tops: dict[str, dict[str, list[str]]] = nested(rows)
-    found = []
+    tops: dict[str, dict[str, list[str]]] = nest_triples(rows)
+    shares = []
     for run in runs:
         for source, values in known.items():
             counts = [
@@ -166,8 +166,8 @@ def judged_shares(
             ]
             share, _ = mean_and_standard_error(part / whole for part, whole in counts)
             top = sum(whole for _, whole in counts)
-            found.append(JudgedShare(run, source, top_k, top, sum(part for part, _ in counts), share))
-    return found
+            shares.append(JudgedShare(run, source, top_k, top, sum(part for part, _ in counts), share))
+    return shares
 
 
 def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED) -> ToGrade:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from exam_workbench.errors import Report
 from exam_workbench.formats import Source, read_boards
-from exam_workbench.measures import Correlation, correlate
+from exam_workbench.measures import Correlation, correlate_scores
 
 HERE = Path(__file__).resolve().parent
 Scores = Mapping[str, float]
@@ -89,7 +89,7 @@ def ordered(scores: Scores, other: Scores, sign: int) -> dict[str, float]:
 def extreme(a: Scores, b: Scores, sign: int) -> Correlation:
     """Return the highest (sign 1) or lowest (sign -1) correlation over all orders of the tied systems."""
     first = ordered(a, b, sign)
-    return correlate(first, ordered(b, first, sign))
+    return correlate_scores(first, ordered(b, first, sign))
 
 
 def study(table: Mapping[str, Scores], name_a: str, name_b: str) -> Pair:
@@ -101,12 +101,12 @@ def study(table: Mapping[str, Scores], name_a: str, name_b: str) -> Pair:
         return dict.fromkeys(table[name], own)
 
     return Pair(
-        correlate(a, b, "random", REPEATS),
-        [correlate(a, b, "random", PAPER_REPEATS, seed) for seed in range(PAPERS)],
+        correlate_scores(a, b, "random", REPEATS),
+        [correlate_scores(a, b, "random", PAPER_REPEATS, seed) for seed in range(PAPERS)],
         extreme(a, b, -1),
         extreme(a, b, 1),
-        correlate(a, b),
-        [correlate(a, b, "random", REPEATS, 0, errors(name_a, e), errors(name_b, e)) for e in ERRORS],
+        correlate_scores(a, b),
+        [correlate_scores(a, b, "random", REPEATS, 0, errors(name_a, e), errors(name_b, e)) for e in ERRORS],
     )
 
 

@@ -15,21 +15,21 @@ from exam_workbench.answers import (
     View,
     WantedAnswers,
     case_desk,
-    cases,
     compare_answers,
     confirm_case,
-    correlations,
-    evaluate,
-    failures,
+    correlate_recall,
+    count_failures,
+    evaluate_answers,
     generate_answers,
     judge_as_relevant,
+    list_cases,
     make_generator,
     make_judge,
     reteval_latex,
     reteval_told,
     take_back_case,
 )
-from exam_workbench.records import activity, add_gold_answer, confirmed_cases, queries_of, withdraw_gold_answer
+from exam_workbench.records import add_gold_answer, confirmed_cases, list_actions, queries_of, withdraw_gold_answer
 from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_server import EndpointServer
@@ -91,8 +91,8 @@ def answered(project: Project, server: EndpointServer, told: dict[str, Told] = T
     assert (done.state, done.failed) == ("done", 0)
     view = View(ks=(2,))
     judge = make_judge(project, JudgePlan("llm", settings))
-    assert compare_answers(project, judge, evaluate(project, view).pairs, "ann").state == "done"
-    return evaluate(project, view)
+    assert compare_answers(project, judge, evaluate_answers(project, view).pairs, "ann").state == "done"
+    return evaluate_answers(project, view)
 
 
 def test_every_row_of_the_case_table_is_sorted_as_written(
@@ -100,7 +100,7 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
 ) -> None:
     evaluation = answered(project, server)
     assert evaluation.complete
-    found = {row.line.query_id: row for row in cases(project, evaluation)}
+    found = {row.line.query_id: row for row in list_cases(project, evaluation)}
     said = {
         name: "".join({True: "1", False: "0", None: "?"}[one] for one in vars(row.verdicts).values())
         for name, row in found.items()
@@ -112,10 +112,10 @@ def test_every_row_of_the_case_table_is_sorted_as_written(
     assert {name: row.proposal.case for name, row in found.items()} == {
         "a": "A", "b": "B", "kk": "K", "c": "C", "d": "D", "d2": "D", "e": "E", "f": "F", "f2": "F", "f3": "F",
     }  # fmt: skip
-    (counts,) = failures(project, evaluation).values()
+    (counts,) = count_failures(project, evaluation).values()
     assert (counts.recall, counts.reteval, counts.confirmed) == (3, 6, 0), "K is a failure of neither"
-    assert reteval_told(evaluation, failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
-    assert "& 3 & 6 \\\\" in reteval_latex(evaluation, failures(project, evaluation))
+    assert reteval_told(evaluation, count_failures(project, evaluation))["rows"][0]["failures"] == vars(counts)
+    assert "& 3 & 6 \\\\" in reteval_latex(evaluation, count_failures(project, evaluation))
     assert found["c"].proposal.passage == 0 and "Bremen" not in found["c"].proposal.reason
     (row,) = evaluation.rows
     assert (row.conventional.recall[0], row.conventional.precision[0]) == (pytest.approx(6 / 11), pytest.approx(3 / 11))
@@ -130,21 +130,21 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
 ) -> None:
     told = {name: TOLD[name] for name in ("a", "e", "n", "d")}
     evaluation = answered(project, server, told)
-    (before,) = correlations(project, evaluation)
+    (before,) = correlate_recall(project, evaluation)
     confirm_case(project, evaluation, "a", "one", 2, "A", "ann", "the passage says it")
     with refusal("unknown-kind"):
         confirm_case(project, evaluation, "a", "one", 2, "Z", "ann")
     confirm_case(project, evaluation, "d", "one", 2, "C", "ann")
-    assert list(failures(project, evaluation).values()) == [Failures(2, 1, 2)], "the confirmed case counts"
-    (after,) = correlations(project, evaluate(project, View(ks=(2,))))
+    assert list(count_failures(project, evaluation).values()) == [Failures(2, 1, 2)], "the confirmed case counts"
+    (after,) = correlate_recall(project, evaluate_answers(project, View(ks=(2,))))
     assert (before.refined.removed, after.refined.removed) == (0, 2)
-    assert [row.line.query_id for row in cases(project, evaluation, only="A", to_do=True)] == []
+    assert [row.line.query_id for row in list_cases(project, evaluation, only="A", to_do=True)] == []
     # Case A: the passage becomes a judgment of this person, and counts where that is asked for.
     desk = case_desk(project, evaluation, "a", "one", 2, "ann")
     assert ("Hamburg", True) in desk.retrieved[0].parts and desk.gold[0].gold
     judge_as_relevant(project, desk.row, "pa", "ann")
     both = View(ks=(2,), gold=Gold(("NIST", "assessor: ann")))
-    assert evaluate(project, both).lines["one", 2]["a"].found.any
+    assert evaluate_answers(project, both).lines["one", 2]["a"].found.any
     assert case_desk(project, evaluation, "a", "one", 2, "ann").retrieved[0].judged == 2
     # Case E: the answer becomes a gold answer, and goes again.
     assert add_gold_answer(project, "e", "the Hanseatic port", "ann")
@@ -159,6 +159,6 @@ def test_what_a_person_confirms_is_kept_feeds_back_and_can_be_taken_back(
     assert project.rows("SELECT case_name FROM answer_cases ORDER BY case_key") == [("A",), ("C",), ("K",)]
     with refusal("no-own-case"):
         take_back_case(project, evaluation, "a", "one", 2, "ann")
-    acts = {act.act: act.said for act in activity(project).acts}
+    acts = {act.act: act.said for act in list_actions(project).acts}
     assert acts.keys() >= {"confirm case", "withdraw case", "start answers"}
     assert "the Hanseatic port" in acts["add gold answer"]

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from exam_workbench.answers import View, answers_as_responses, choice_tables, cover_tables, evaluate, waiting_runs
+from exam_workbench.answers import (
+    View,
+    answers_as_responses,
+    choice_tables,
+    cover_tables,
+    evaluate_answers,
+    waiting_runs,
+)
 from exam_workbench.answers._reteval import cover_of_answers
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.measures import choosing
+from exam_workbench.measures import compare_evaluations
 from exam_workbench.records import find_answer_model
 from exam_workbench.store import Project
 from exam_workbench.study import boards_to_choose_by, compare_choices
@@ -32,7 +39,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     import_bank(
         project, [Question(f"{name}/{at}", name, f"Question {at} of {name}?") for name in TOLD for at in (1, 2)]
     )
-    evaluation = evaluate(project, View(ks=(2,), judge="contains"))
+    evaluation = evaluate_answers(project, View(ks=(2,), judge="contains"))
     assert cover_tables(project, evaluation, 2) == {}
     reader = find_answer_model(project, "generator")
     for name in ("two words", " ", "a\tb", ""):
@@ -46,7 +53,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     rated |= {(f"Question {at} of n?", passage(project, two, "n")): 5 for at in (1, 2)}
     rated |= {(f"Question {at} of c?", passage(project, two, "c")): 5 for at in (1, 2)}
     grade(project, rated)
-    evaluation = evaluate(project, evaluation.view)
+    evaluation = evaluate_answers(project, evaluation.view)
     # One answer of run one is not graded yet.
     assert cover_of_answers(project, evaluation, 2, Policy()) == {"two": {"a": 0.5, "c": 1.0, "n": 1.0}}
     grade(project, {(f"Question {at} of c?", passage(project, one, "c")): 0 for at in (1, 2)})
@@ -73,9 +80,9 @@ def test_an_answer_that_waits_is_no_wrong_one(project: Project) -> None:
             " (SELECT text_key FROM question_texts WHERE text = ?)",
             [question("c")],
         )
-    evaluation = evaluate(project, View(ks=(2,), judge="contains"))
+    evaluation = evaluate_answers(project, View(ks=(2,), judge="contains"))
     assert waiting_runs(evaluation, 2) == {"two": 1}
     # What is known of it is of the others alone: it cannot be set beside a run that answered all.
     tables = choice_tables(evaluation, 2)
     assert list(tables["LLM-retEval@2"]) == ["one"] and list(tables["Recall@2"]) == ["one", "two"]
-    assert choosing(tables, "common", samples=50).runs == ["one"]
+    assert compare_evaluations(tables, "common", samples=50).runs == ["one"]

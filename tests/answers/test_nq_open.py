@@ -14,16 +14,16 @@ from exam_workbench.answers import (
     JudgePlan,
     View,
     WantedAnswers,
-    cases,
     compare_answers,
-    evaluate,
+    evaluate_answers,
     generate_answers,
+    list_cases,
     make_generator,
     make_judge,
     plan_answers,
 )
 from exam_workbench.exams._item_retrievals import BM25
-from exam_workbench.measures.answers._answer_texts import plain
+from exam_workbench.measures.answers._answer_texts import normalise_text
 from exam_workbench.records import add_passages, add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query
@@ -45,12 +45,14 @@ def reader(known: Corpus):  # type: ignore[no-untyped-def]
             block, said = re.findall(
                 r"Ground-truth answers:\s*(.*?)\nPrediction:\s*(.*?)\n\nAnswer", seen.prompt, re.S
             )[0]
-            references = {plain(line.removeprefix("- ")) for line in block.splitlines()}
-            word = "Yes" if plain(re.sub(r"</?[\w-]+>", "", said)) in references else "No"
+            references = {normalise_text(line.removeprefix("- ")) for line in block.splitlines()}
+            word = "Yes" if normalise_text(re.sub(r"</?[\w-]+>", "", said)) in references else "No"
             return chat(json.dumps({"answer": word}) if seen.wants_json else word)
         (question,) = re.findall(r"Question: (.*)", seen.prompt)[:1]
         (excerpts,) = re.findall(r"Document chunks:(.*?)After considering", seen.prompt, re.DOTALL)
-        met = [answer for answer in known.answers[question.strip()] if plain(answer) in plain(excerpts)]
+        met = [
+            answer for answer in known.answers[question.strip()] if normalise_text(answer) in normalise_text(excerpts)
+        ]
         return chat(met[0] if met else "unanswerable")
 
     return reply
@@ -83,10 +85,10 @@ def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(project: 
         done = generate_answers(project, model, asked, "ann")
         assert (done.state, done.failed, done.usage.calls) == ("done", 0, planned) and planned <= 3 * QUESTIONS
         comparer = make_judge(project, JudgePlan("llm", settings))
-        assert compare_answers(project, comparer, evaluate(project, View(ks=KS)).pairs, "ann").failed == 0
-    found = evaluate(project, View(ks=KS))
+        assert compare_answers(project, comparer, evaluate_answers(project, View(ks=KS)).pairs, "ann").failed == 0
+    found = evaluate_answers(project, View(ks=KS))
     assert found.complete
-    with_versions = evaluate(project, View(ks=KS, same_text=True))
+    with_versions = evaluate_answers(project, View(ks=KS, same_text=True))
     for row, same in zip(found.rows, with_versions.rows, strict=True):
         tops = {name: run[name][: row.k] for name in questions}
         gold = [known.gold[questions[name]] in top for name, top in tops.items()]
@@ -96,6 +98,6 @@ def test_runs_whose_gold_is_missed_are_answered_from_judged_and_sorted(project: 
         assert (same.conventional.recall[0] or 0) >= np.mean(either) > np.mean(gold)
         # What was made to be missed by its id answers all the same: LLM-retEval sees that, Recall does not.
         assert row.reteval.mean is not None and row.reteval.mean > np.mean(gold)
-        proposed = {one.line.query_id for one in cases(project, found, only="B") if one.line.k == row.k}
+        proposed = {one.line.query_id for one in list_cases(project, found, only="B") if one.line.k == row.k}
         missed = {name for name, one, other in zip(questions, gold, either, strict=True) if other and not one}
         assert proposed & missed

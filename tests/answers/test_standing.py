@@ -8,10 +8,10 @@ from exam_workbench.answers import (
     WantedAnswers,
     asked_for,
     clear_best,
-    evaluate,
+    evaluate_answers,
     generate_answers,
-    lacking,
     make_generator,
+    missing_data,
     reteval_tsv,
     said_by_judge,
     usual_judge,
@@ -25,10 +25,10 @@ LONG = "The ship was built in Hamburg, by the yard of Blohm, for a navy of the n
 
 
 def test_what_is_lacking_is_said_until_it_is_there(project: Project) -> None:
-    found = lacking(project)
+    found = missing_data(project)
     assert found.stops and found.queries and found.runs and found.gold and found.answers
     put_answered(project)
-    found = lacking(project)
+    found = missing_data(project)
     assert not found.stops and not found.answers
 
 
@@ -57,10 +57,10 @@ def test_a_lead_is_marked_where_it_is_more_than_noise(project: Project) -> None:
     collection(project, told, runs)
     ready = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
     generate_answers(project, ready, WantedAnswers(ks=(1,)), "ann")
-    evaluation = evaluate(project, View(ks=(1,), judge="contains"))
+    evaluation = evaluate_answers(project, View(ks=(1,), judge="contains"))
     best = clear_best(project, evaluation)
     assert best[1, "Recall"] == best[1, "LLM-retEval"] == "right"
-    alone = evaluate(project, View(("right",), (1,), judge="contains"))
+    alone = evaluate_answers(project, View(("right",), (1,), judge="contains"))
     assert clear_best(project, alone) == {}
     # The judge of an evaluation can stand in for people.
     assert {one.acceptable for one in said_by_judge(project, evaluation)} == {True, False}

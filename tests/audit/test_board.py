@@ -19,23 +19,23 @@ from exam_workbench.audit import (
     Verdict,
     audit_board,
     audit_files,
-    batches,
+    audit_notice,
+    audit_outcome,
     board_of,
-    design,
-    draw,
+    describe_methods,
+    design_audit,
+    draw_batch,
     end_batch,
     find_audit,
-    judge,
-    methods,
-    notice,
-    outcome,
+    judge_drawn,
+    list_batches,
     read_facts,
-    say,
+    store_verdict,
 )
-from exam_workbench.audit._audit_data import gather
+from exam_workbench.audit._audit_data import gather_facts
 from exam_workbench.audit._audited_leaderboard import Difference
 from exam_workbench.audit._needed_judgments import forecast_of
-from exam_workbench.exchange import bundle, bundle_again, export_project, import_project
+from exam_workbench.exchange import bundle_publication, export_project, import_project, reproduce_bundle
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.measures.audit import linear_measure
 from exam_workbench.records import state_families
@@ -60,14 +60,14 @@ def difference(board: AuditBoard, first: str, second: str) -> Difference:
 def audited(project: Project) -> None:
     """An audit with a batch that is judged but for one passage, and another one that is not."""
     fill_audited(project)
-    audit = design(project, "a", "DCG@5", Goal("best"), batch_size=15, looks=3, seed=5, author="org")
-    draw(project, audit, "org", doubled=0.3)
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=15, looks=3, seed=5, author="org")
+    draw_batch(project, audit, "org", doubled=0.3)
     found = deal(project, audit, "ann")
     assert found is not None
-    say(project, audit, Verdict(found.query.query_id, found.cards[0].passage_id, "cannot say"), "ann")
+    store_verdict(project, audit, Verdict(found.query.query_id, found.cards[0].passage_id, "cannot say"), "ann")
     judge_batch(project, audit)
     judge_batch(project, audit, "bob")
-    draw(project, audit, "org")
+    draw_batch(project, audit, "org")
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def plan(project: Project, goal: Goal | None = None, **how: object) -> Audit:
-    return design(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)  # type: ignore[arg-type]
+    return design_audit(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)  # type: ignore[arg-type]
 
 
 def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> None:
     audit = plan(filled, batch_size=1000)
-    batch = draw(filled, audit, "org")
+    batch = draw_batch(filled, audit, "org")
     assert batch.drawn == batch.frame
     judge_batch(filled, audit)
     board = audit_board(filled, audit)
@@ -112,10 +112,10 @@ def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> 
 
 
 def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so(filled: Project) -> None:
-    assert "exam audit design" in notice(filled)
+    assert "exam audit design" in audit_notice(filled)
     audit = plan(filled, batch_size=10)
-    draw(filled, audit, "org")
-    assert f"exam audit status --audit {audit.name}" in notice(filled)
+    draw_batch(filled, audit, "org")
+    assert f"exam audit status --audit {audit.name}" in audit_notice(filled)
     board = audit_board(filled, audit)
     assert {system.audited for system in board.systems} == {None}
     assert board.statement.holds is None and not board.statement.may_stop and board.waiting > 0
@@ -127,9 +127,9 @@ def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
 ) -> None:
     drawn = []
     for name, seed in (("one", 9), ("two", 9), ("three", 10)):
-        audit = design(filled, name, "DCG@5", Goal("best"), batch_size=20, seed=seed, author="org")
-        draw(filled, audit, "org")
-        facts = gather(filled, audit)
+        audit = design_audit(filled, name, "DCG@5", Goal("best"), batch_size=20, seed=seed, author="org")
+        draw_batch(filled, audit, "org")
+        facts = gather_facts(filled, audit)
         drawn.append([item for item, taken in zip(facts.weights.items, facts.batches[0].drawn, strict=True) if taken])
     assert drawn[0] == drawn[1] != drawn[2]
 
@@ -140,13 +140,13 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     runs = {"good": {q: p[:2] for q, p in passages.items()}, "unseen": {q: p[2:] for q, p in passages.items()}}
     fill(project, questions, {(f"What of {q}?", p): 4 for q in QUERIES for p in passages[q]}, runs)
     audit = plan(project, batch_size=12)
-    draw(project, audit, "org")
+    draw_batch(project, audit, "org")
     while (found := deal(project, audit, "ann")) is not None and next_card(found) is not None:
         query, passage = found.query.query_id, next_card(found).passage_id
         if passage in runs["unseen"][query]:
-            say(project, audit, Verdict(query, passage, "cannot say"), "ann")
+            store_verdict(project, audit, Verdict(query, passage, "cannot say"), "ann")
         else:
-            judge(project, audit, query, passage, truth(query, passage), "ann")
+            judge_drawn(project, audit, query, passage, truth(query, passage), "ann")
     board = audit_board(project, audit)
     good, unseen = sorted(board.systems, key=lambda one: one.run)
     assert good.low is not None and good.bias_high is not None
@@ -157,15 +157,15 @@ def test_a_system_without_a_judged_passage_has_no_interval_and_nothing_is_said_o
     assert mentions(board.says, "unseen") and not mentions(board.says, "good")
     shown = json.loads(json.dumps(asdict(board), allow_nan=False))
     assert {one["run"]: one["low"] for one in shown["systems"]}["unseen"] is None
-    assert mentions(methods(project, audit), "unseen")
+    assert mentions(describe_methods(project, audit), "unseen")
 
 
 def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Project) -> None:
     known = {("q1", f"q1p{i}"): truth("q1", f"q1p{i}") for i in range(1, 10)}
     import_judgments(filled, known, "before")
     audit = plan(filled, source="before", batch_size=10)
-    batch = draw(filled, audit, "org")
-    facts = gather(filled, audit)
+    batch = draw_batch(filled, audit, "org")
+    facts = gather_facts(filled, audit)
     of_q1 = np.array([query == "q1" for query, _ in facts.weights.items])
     assert batch.known == of_q1.sum() and not facts.batches[0].drawn[of_q1].any()
     assert (facts.batches[0].chances[of_q1] == 1).all() and (facts.batches[0].chances[~of_q1] < 1).all()
@@ -177,11 +177,11 @@ def test_later_batches_know_what_earlier_ones_judged_and_narrow_the_intervals(fi
     audit = plan(filled, batch_size=12, looks=3)
     widths = []
     for _ in range(3):
-        draw(filled, audit, "org")
+        draw_batch(filled, audit, "org")
         judge_batch(filled, audit)
         board = audit_board(filled, audit)
         widths.append(np.median([s.high - s.low for s in board.systems]))  # type: ignore[operator]
-    kept = batches(filled, audit)
+    kept = list_batches(filled, audit)
     assert [batch.known for batch in kept] == [0, kept[0].drawn, kept[0].drawn + kept[1].drawn]
     assert widths[2] < widths[0]
 
@@ -192,7 +192,7 @@ def test_a_run_that_is_imported_anew_changes_nothing_of_an_audit(done: Project) 
     with done.transaction() as cursor:
         cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM runs)")
     done.cached("nothing", lambda: None)
-    assert board_of(gather(done, audit)) == before
+    assert board_of(gather_facts(done, audit)) == before
 
 
 def test_passages_without_a_value_widen_the_intervals_honestly(unchanged: Project) -> None:
@@ -211,7 +211,7 @@ def test_an_unfinished_batch_counts_from_when_it_is_ended(done: Project) -> None
     before = audit_board(done, audit)
     found = deal(done, audit, "ann")
     assert found is not None and next_card(found) is not None
-    judge(done, audit, found.query.query_id, next_card(found).passage_id, 2, "ann")
+    judge_drawn(done, audit, found.query.query_id, next_card(found).passage_id, 2, "ann")
     assert audit_board(done, audit).systems == before.systems
     end_batch(done, audit, "org")
     after = audit_board(done, audit)
@@ -220,7 +220,7 @@ def test_an_unfinished_batch_counts_from_when_it_is_ended(done: Project) -> None
 
 def test_a_bundle_computes_to_the_same_board_and_names_nobody(done: Project) -> None:
     audit = find_audit(done)
-    packed = bundle(done, Policy(), "org", beside=audit_files)
+    packed = bundle_publication(done, Policy(), "org", beside=audit_files)
     files = zipfile.ZipFile(io.BytesIO(packed))
     data = files.read("audit-1.json")
     assert b"ann" not in data and b"audit-1.json" in files.read("README.txt")
@@ -228,7 +228,7 @@ def test_a_bundle_computes_to_the_same_board_and_names_nobody(done: Project) -> 
     assert again == audit_board(done, audit)
     judge_batch(done, audit)
     manifest = json.loads(files.read("manifest.json"))
-    assert bundle_again(done, manifest, "bob", audit_files) == packed
+    assert reproduce_bundle(done, manifest, "bob", audit_files) == packed
 
 
 @pytest.mark.parametrize("stored", ["mean judgment@5 (DCG weights)", "DCG@5"])
@@ -243,28 +243,30 @@ def test_a_mean_judgment_has_its_own_name_and_an_older_audit_keeps_the_bytes_of_
     with done.transaction() as cursor:
         cursor.execute("UPDATE audits SET measure = ?", [stored])
     audit = find_audit(done)
-    assert {audit.as_dict()["measure"], audit_board(done, audit).measure} == {title} and title in methods(done, audit)
+    assert {audit.as_dict()["measure"], audit_board(done, audit).measure} == {title} and title in describe_methods(
+        done, audit
+    )
     assert json.loads(audit_files(done)["audit-1.json"][1])["measure"] == stored
 
 
 def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separate_them(filled: Project) -> None:
     goal = Goal("budget", budget=20)
     audit = plan(filled, goal, batch_size=20)
-    assert outcome(filled, audit).reached is None
-    draw(filled, audit, "org")
+    assert audit_outcome(filled, audit).reached is None
+    draw_batch(filled, audit, "org")
     judge_batch(filled, audit)
-    board, found = audit_board(filled, audit), outcome(filled, audit)
+    board, found = audit_board(filled, audit), audit_outcome(filled, audit)
     apart = [one for one in board.differences if one.adjusted is not None and one.adjusted <= audit.alpha]
     assert (found.reached, found.pairs, found.separated) == (True, 6, len(apart))
     assert found.leader == board.systems[0].run
     assert found.unseparated == len(board.groups[0]) > 1
-    needed = forecast_of(replace(gather(filled, audit), goal=Goal("best"))).needed
+    needed = forecast_of(replace(gather_facts(filled, audit), goal=Goal("best"))).needed
     assert found.more == needed - board.judged > 0
     assert mentions(found.says, str(found.more))
-    whole = design(filled, "whole", "P@3", goal, seed=1, batch_size=1000, author="org")
-    draw(filled, whole, "org")
+    whole = design_audit(filled, "whole", "P@3", goal, seed=1, batch_size=1000, author="org")
+    draw_batch(filled, whole, "org")
     judge_batch(filled, whole)
-    found = outcome(filled, whole)
+    found = audit_outcome(filled, whole)
     assert found.separated == sum(one.value != 0 for one in audit_board(filled, whole).differences)
     assert found.more is None, "all passages are judged"
 
@@ -272,9 +274,9 @@ def test_its_outcome_counts_the_best_systems_and_the_judgments_that_would_separa
 def test_a_conclusion_about_the_better_system_is_the_outcome(filled: Project) -> None:
     first, second = SYSTEMS[0], SYSTEMS[2]
     audit = plan(filled, Goal("pair", first=first, second=second), batch_size=1000)
-    draw(filled, audit, "org")
+    draw_batch(filled, audit, "org")
     judge_batch(filled, audit)
-    found = outcome(filled, audit)
+    found = audit_outcome(filled, audit)
     assert found.reached and found.decides
     assert first in found.says and second in found.says
 
@@ -315,4 +317,4 @@ def test_an_exported_project_has_its_audits_again(done: Project, tmp_path: Path)
 )
 def test_a_plan_that_cannot_be_is_refused(unchanged: Project, measure: str, goal: dict, how: dict, says: str) -> None:
     with refusal(says):
-        design(unchanged, measure=measure, goal=Goal(**goal), author="org", **{"name": "another", **how})
+        design_audit(unchanged, measure=measure, goal=Goal(**goal), author="org", **{"name": "another", **how})

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench.audit import Goal, design, draw, find_audit, find_card, look, make_card
+from exam_workbench.audit import Goal, design_audit, draw_batch, find_audit, find_card, make_card, reveal_label
 from exam_workbench.bank import find_grader
-from exam_workbench.labels import override
-from exam_workbench.measures.audit import clustered, cross_fitted, kappas, relevant_shares
+from exam_workbench.labels import add_override
+from exam_workbench.measures.audit import clustered_interval, cross_fitted, relevant_shares, weighted_kappas
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch
@@ -21,8 +21,8 @@ from tests.made.shell import printed, shell_on
 
 def audited(project: Project) -> None:
     fill_audited(project)
-    audit = design(project, "a", "DCG@5", Goal("best"), batch_size=40, looks=2, seed=5, author="org")
-    draw(project, audit, "org")
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=40, looks=2, seed=5, author="org")
+    draw_batch(project, audit, "org")
     judge_batch(project, audit)
 
 
@@ -46,7 +46,7 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(proj
     import_bank(project, [Question("q1/b", "q1", "More of q1?")])
     again = find_card(project, grader)
     assert again is not None and again.stale == ["questions"]
-    override(project, "q1/a", "q1p1", 3, "seen", "ann")
+    add_override(project, "q1/a", "q1p1", 3, "seen", "ann")
     again = find_card(project, grader)
     assert again is not None and again.stale == ["questions", "overrides"]
     assert make_card(project, grader, "org").stale == []
@@ -54,10 +54,10 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(proj
 
 def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) -> None:
     audit = find_audit(project)
-    draw(project, audit, "org")
+    draw_batch(project, audit, "org")
     hand = deal(project, audit, "ann")
     assert hand is not None
-    look(project, audit, hand.query.query_id, hand.cards[0].passage_id, "ann")
+    reveal_label(project, audit, hand.query.query_id, hand.cards[0].passage_id, "ann")
     assert make_card(project, find_grader(project, None), "org").content["agreement"]["blind"] is False
 
 
@@ -81,12 +81,12 @@ def test_the_cut_of_a_query_is_fitted_on_other_queries() -> None:
     predicted = cross_fitted(labels, relevant, weight, queries)
     assert predicted[:4].tolist() == [False, False, True, True]
     assert predicted[4:].tolist() == relevant[4:].tolist()
-    told = clustered(kappas, weight, predicted, relevant, queries)
+    told = clustered_interval(weighted_kappas, weight, predicted, relevant, queries)
     assert told.value == pytest.approx(0.8) and told.low < 0.8 < told.high
     # Passages with twice the weight count twice.
     doubled = np.where(queries == 0, 9.0, 1.0)
-    assert clustered(kappas, doubled, predicted, relevant, queries).value == pytest.approx(0)
-    share = clustered(relevant_shares, weight, predicted, relevant, queries)
+    assert clustered_interval(weighted_kappas, doubled, predicted, relevant, queries).value == pytest.approx(0)
+    share = clustered_interval(relevant_shares, weight, predicted, relevant, queries)
     assert (share.value, share.low, share.high) == (0.5, 0.5, 0.5)
-    one = clustered(kappas, weight[:4], predicted[:4], relevant[:4], queries[:4])
+    one = clustered_interval(weighted_kappas, weight[:4], predicted[:4], relevant[:4], queries[:4])
     assert one.value == -1 and one.low is None

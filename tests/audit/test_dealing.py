@@ -16,21 +16,29 @@ from exam_workbench.audit import (
     Goal,
     Hand,
     Verdict,
-    assessors,
-    batches,
     deal_ahead,
-    design,
-    draw,
+    design_audit,
+    draw_batch,
     end_batch,
     find_audit,
     give_back,
-    judge,
-    look,
-    say,
+    judge_drawn,
+    list_audit_assessors,
+    list_batches,
+    reveal_label,
+    store_verdict,
 )
-from exam_workbench.audit._batch_assignment import _hands, _own, read_state
+from exam_workbench.audit._batch_assignment import _make_hands, _own_claims, read_state
 from exam_workbench.errors import NotAllowed
-from exam_workbench.records import activity, find_source, judgments, official_sources, set_member, sources, write_board
+from exam_workbench.records import (
+    find_source,
+    judgment_sources,
+    list_actions,
+    official_sources,
+    set_member,
+    source_judgments,
+    write_board,
+)
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Board, BoardRow
 from tests.made.audits import deal, fill_audited, next_card, truth
@@ -43,14 +51,14 @@ NOW = timedelta(0)
 def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
     """The query that an assessor holds; None if they hold none."""
     state = project.read(lambda cursor: read_state(cursor, audit))
-    held = _hands(project, audit, assessor, state, _own(state, assessor))
+    held = _make_hands(project, audit, assessor, state, _own_claims(state, assessor))
     return held[0] if held else None
 
 
 def plan_and_draw(project: Project) -> None:
     fill_audited(project)
-    audit = design(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
-    draw(project, audit, "org", doubled=0.5)
+    audit = design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    draw_batch(project, audit, "org", doubled=0.5)
 
 
 @pytest.fixture
@@ -68,7 +76,7 @@ def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, s
         if found is None or next_card(found) is None:
             continue
         query, passage = found.query.query_id, next_card(found).passage_id
-        judge(project, audit, query, passage, truth(query, passage), name)
+        judge_drawn(project, audit, query, passage, truth(query, passage), name)
         done.append((query, passage, found.turn, name))
         waiting.append(name)
     return done
@@ -76,7 +84,7 @@ def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, s
 
 def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_asked_for(drawn: Project) -> None:
     audit = find_audit(drawn)
-    batch = batches(drawn, audit)[0]
+    batch = list_batches(drawn, audit)[0]
     assert batch.drawn > 6 and batch.doubled > 1
     done = judge_all(drawn, audit, "ann", "bob")
     first = [one[:2] for one in done if one[2] == 1]
@@ -85,9 +93,9 @@ def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_as
     assert len(second) == batch.doubled == sum(one[2] == 2 for one in done)
     by = {one[:2]: one[3] for one in done if one[2] == 1}
     assert all(by[pair] != name for pair, name in second.items())
-    after = batches(drawn, audit)[0]
+    after = list_batches(drawn, audit)[0]
     assert after.done and after.judged == batch.drawn and after.judged_twice == batch.doubled
-    assert sum(len(of_query) for of_query in judgments(drawn, audit.source).values()) == batch.drawn
+    assert sum(len(of_query) for of_query in source_judgments(drawn, audit.source).values()) == batch.drawn
 
 
 def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Project) -> None:
@@ -96,7 +104,7 @@ def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Proje
         done = [one for found in people.map(lambda name: judge_all(drawn, audit, name), ("ann", "bob", "cid"))
                 for one in found]  # fmt: skip
     judged = [one[:3] for one in done]
-    batch = batches(drawn, audit)[0]
+    batch = list_batches(drawn, audit)[0]
     assert len(judged) == len(set(judged)) == batch.judged + batch.judged_twice and batch.judged == batch.drawn
 
 
@@ -120,7 +128,7 @@ def test_a_process_that_is_killed_has_lost_no_verdict(drawn: Project) -> None:
     assert subprocess.run([sys.executable, "-c", JUDGE_AND_DIE, str(path)], check=False).returncode == 9
     again = open_project(path)
     found = hand(again, audit, "ann")
-    assert batches(again, audit)[0].judged == 1
+    assert list_batches(again, audit)[0].judged == 1
     assert found is not None and [card.value for card in found.cards if card.settled] == [2]
     again.close()
 
@@ -133,7 +141,7 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
     card = next_card(one)
     assert card is not None
     with refusal("query-taken", "ann"):
-        judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
+        judge_drawn(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
 
 
 def test_an_assessor_is_dealt_the_queries_that_are_theirs_alone(drawn: Project) -> None:
@@ -154,7 +162,7 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
         ahead = [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled]
         assert not held & {query for query, _ in ahead}
         query, passage = ahead[0]
-        judge(drawn, audit, query, passage, truth(query, passage), "ann")
+        judge_drawn(drawn, audit, query, passage, truth(query, passage), "ann")
         seen.append(ahead[0])
         hands = deal_ahead(drawn, audit, "ann", 4)
         # What was on its way to her stays hers, in its order.
@@ -162,14 +170,14 @@ def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Pr
             : len(ahead) - 1
         ] == ahead[1:]
     assert len(seen) == len(set(seen))
-    assert {one.name: one.query_id for one in assessors(drawn, audit)}["ben"] in held
+    assert {one.name: one.query_id for one in list_audit_assessors(drawn, audit)}["ben"] in held
 
 
 def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
     audit = find_audit(drawn)
     before = deal(drawn, audit, "ann")
     assert before is not None and next_card(before) is not None
-    judge(drawn, audit, before.query.query_id, next_card(before).passage_id, 2, "ann")
+    judge_drawn(drawn, audit, before.query.query_id, next_card(before).passage_id, 2, "ann")
     path = drawn.path
     drawn.close()
     again = open_project(path)
@@ -183,15 +191,15 @@ def test_what_somebody_left_goes_to_others_after_a_while_and_what_they_judged_st
     audit = find_audit(drawn)
     left = deal(drawn, audit, "ann")
     assert left is not None and len(left.cards) > 1
-    judge(drawn, audit, left.query.query_id, left.cards[0].passage_id, 1, "ann", lease=NOW)
+    judge_drawn(drawn, audit, left.query.query_id, left.cards[0].passage_id, 1, "ann", lease=NOW)
     assert hand(drawn, audit, "ann") is None
     found = deal(drawn, audit, "bob")
     assert found is not None and found.query == left.query
     assert [card.passage_id for card in found.cards] == [card.passage_id for card in left.cards[1:]]
     with refusal("query-taken", "bob"):
-        judge(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
+        judge_drawn(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
     assert give_back(drawn, audit, "bob") == 1
-    judge(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
+    judge_drawn(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
 
 
 def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) -> None:
@@ -199,13 +207,13 @@ def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) 
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
     query, first = found.query.query_id, found.cards[0].passage_id
-    say(drawn, audit, Verdict(query, first, "skipped"), "ann")
+    store_verdict(drawn, audit, Verdict(query, first, "skipped"), "ann")
     now = deal(drawn, audit, "ann")
     assert now is not None and now.query == found.query
     assert now.cards[-1].passage_id == first and next_card(now) != now.cards[-1]
     give_back(drawn, audit, "ann")
-    judge(drawn, audit, query, first, 3, "bob")
-    assert batches(drawn, audit)[0].skipped == 0
+    judge_drawn(drawn, audit, query, first, 3, "bob")
+    assert list_batches(drawn, audit)[0].skipped == 0
 
 
 def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(drawn: Project) -> None:
@@ -213,17 +221,17 @@ def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(draw
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
     query, passage, other = found.query.query_id, found.cards[0].passage_id, found.cards[1].passage_id
-    judge(drawn, audit, query, passage, 2, "ann")
-    judge(drawn, audit, query, passage, 2, "ann")
-    judge(drawn, audit, query, passage, 1, "ann", note="on second thoughts")
-    assert judgments(drawn, audit.source)[query] == {passage: 1}
-    say(drawn, audit, Verdict(query, other, "cannot say"), "ann")
-    assert other not in judgments(drawn, audit.source)[query]
-    say(drawn, audit, Verdict(query, passage, "taken back"), "ann")
-    assert judgments(drawn, audit.source) == {}
-    batch = batches(drawn, audit)[0]
+    judge_drawn(drawn, audit, query, passage, 2, "ann")
+    judge_drawn(drawn, audit, query, passage, 2, "ann")
+    judge_drawn(drawn, audit, query, passage, 1, "ann", note="on second thoughts")
+    assert source_judgments(drawn, audit.source)[query] == {passage: 1}
+    store_verdict(drawn, audit, Verdict(query, other, "cannot say"), "ann")
+    assert other not in source_judgments(drawn, audit.source)[query]
+    store_verdict(drawn, audit, Verdict(query, passage, "taken back"), "ann")
+    assert source_judgments(drawn, audit.source) == {}
+    batch = list_batches(drawn, audit)[0]
     assert (batch.judged, batch.cannot_say) == (0, 1)
-    acts = [act.act for act in activity(drawn).acts[:4]]
+    acts = [act.act for act in list_actions(drawn).acts[:4]]
     assert acts == ["withdraw judgment", "cannot say", "judge", "judge"]
     assert drawn.value("SELECT count(*) FROM audit_verdicts") == 4
 
@@ -234,14 +242,14 @@ def test_what_somebody_takes_back_is_theirs_to_judge_again_also_where_their_quer
     assert found is not None
     query, passages = found.query.query_id, [card.passage_id for card in found.cards]
     for passage in passages:
-        judge(drawn, audit, query, passage, 1, "ann")
+        judge_drawn(drawn, audit, query, passage, 1, "ann")
     following = deal(drawn, audit, "ann")
     assert following is not None and following.query.query_id != query
-    say(drawn, audit, Verdict(query, passages[-1], "taken back"), "ann")
+    store_verdict(drawn, audit, Verdict(query, passages[-1], "taken back"), "ann")
     # Others are dealt all that is left, and it is not among it.
     ahead = deal_ahead(drawn, audit, "ben", 100)
     assert ahead and all(passages[-1] not in [card.passage_id for card in one.cards] for one in ahead if one.turn == 1)
-    judge(drawn, audit, query, passages[-1], 2, "ann")
+    judge_drawn(drawn, audit, query, passages[-1], 2, "ann")
 
 
 def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherwise(drawn: Project) -> None:
@@ -249,24 +257,24 @@ def test_what_would_go_to_somebody_else_is_not_taken_back_and_can_be_said_otherw
     found = deal(drawn, audit, "ann")
     assert found is not None and len(found.cards) > 1
     at = found.query.query_id, found.cards[0].passage_id
-    judge(drawn, audit, *at, 1, "ann")
+    judge_drawn(drawn, audit, *at, 1, "ann")
     give_back(drawn, audit, "ann")
     assert any(one.query.query_id == at[0] for one in deal_ahead(drawn, audit, "ben", 100))
     with refusal("query-taken", str(at[0]), "ben"):
-        say(drawn, audit, Verdict(*at, "taken back"), "ann")
-    judge(drawn, audit, *at, 2, "ann")
+        store_verdict(drawn, audit, Verdict(*at, "taken back"), "ann")
+    judge_drawn(drawn, audit, *at, 2, "ann")
 
 
 def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Project) -> None:
     audit = find_audit(drawn)
     found = deal(drawn, audit, "ann")
     assert found is not None and not found.cards[0].looked
-    seen = look(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
-    look(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
+    seen = reveal_label(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
+    reveal_label(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
     assert seen.label is not None and seen.highest == 5
     again = hand(drawn, audit, "ann")
     assert again is not None and again.cards[0].looked
-    assert [(one.name, one.looked) for one in assessors(drawn, audit)] == [("ann", 1)]
+    assert [(one.name, one.looked) for one in list_audit_assessors(drawn, audit)] == [("ann", 1)]
 
 
 @pytest.mark.parametrize(
@@ -280,8 +288,8 @@ def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
     found = deal(drawn, audit, "ann")
     assert found is not None
     with refusal(says):
-        judge(drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann")
-    assert judgments(drawn, audit.source) == {}
+        judge_drawn(drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann")
+    assert source_judgments(drawn, audit.source) == {}
 
 
 def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_said(drawn: Project) -> None:
@@ -290,24 +298,24 @@ def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_sa
     assert found is not None
     with refusal("nothing-judged-in-batch"):
         end_batch(drawn, audit, "org")
-    judge(drawn, audit, found.query.query_id, found.cards[0].passage_id, 1, "ann")
+    judge_drawn(drawn, audit, found.query.query_id, found.cards[0].passage_id, 1, "ann")
     with refusal("batch-still-open"):
-        draw(drawn, audit, "org")
+        draw_batch(drawn, audit, "org")
     end_batch(drawn, audit, "org")
-    assert batches(drawn, audit)[0].done
+    assert list_batches(drawn, audit)[0].done
     with refusal("batch-ended"):
         deal(drawn, audit, "ann")
-    assert draw(drawn, audit, "org").known == 1
+    assert draw_batch(drawn, audit, "org").known == 1
 
 
 def test_what_a_sample_gives_is_not_taken_for_the_official_judgments_that_come_later(drawn: Project) -> None:
     audit = find_audit(drawn)
     judge_all(drawn, audit, "ann", "bob")
-    assert sources(drawn) == official_sources(drawn) == [audit.source]
+    assert judgment_sources(drawn) == official_sources(drawn) == [audit.source]
     with drawn.transaction() as cursor:
         write_board(cursor, Board("official", "AP", [BoardRow("run", 0.5)]))
     assert official_sources(drawn) == ["official", audit.source]
     whole_judgments(drawn, {("q1", "p1"): 1}, "NIST")
-    assert sources(drawn) == ["NIST", audit.source]
+    assert judgment_sources(drawn) == ["NIST", audit.source]
     assert official_sources(drawn) == ["NIST", "official", audit.source]
     assert find_source(drawn, "judgments") == "NIST"

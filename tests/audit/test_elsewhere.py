@@ -11,17 +11,17 @@ import pytest
 from exam_workbench.audit import (
     Audit,
     Goal,
-    batches,
-    design,
-    draw,
+    design_audit,
+    draw_batch,
     find_audit,
     give_back,
-    sheet,
-    take_in,
+    import_sheet,
+    list_batches,
+    make_sheet,
 )
 from exam_workbench.errors import FileError
 from exam_workbench.formats import Source
-from exam_workbench.records import judgments
+from exam_workbench.records import source_judgments
 from exam_workbench.store import Project
 from tests.made.audits import deal, fill_audited, truth
 from tests.made.projects import copy_of
@@ -30,7 +30,7 @@ from tests.made.refusals import refusal
 
 def plan_and_draw(project: Project) -> None:
     fill_audited(project)
-    draw(project, design(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"), "org")
+    draw_batch(project, design_audit(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"), "org")
 
 
 @pytest.fixture
@@ -61,19 +61,19 @@ def source(text: str) -> Source:
 @pytest.mark.parametrize("form", ["tsv", "jsonl"])
 def test_a_sheet_comes_back_judged_and_a_second_time_changes_nothing(drawn: Project, form: str) -> None:
     audit = find_audit(drawn)
-    out = sheet(drawn, audit, form)  # type: ignore[arg-type]
-    batch = batches(drawn, audit)[0]
+    out = make_sheet(drawn, audit, form)  # type: ignore[arg-type]
+    batch = list_batches(drawn, audit)[0]
     assert out.passages == batch.drawn and "What of q1?" in out.text and "text of " in out.text
     back = filled(out.text, form)
-    first = take_in(drawn, audit, source(back), "ann")
+    first = import_sheet(drawn, audit, source(back), "ann")
     assert (first.verdicts, first.new, first.left) == (batch.drawn, batch.drawn, 0)
     kept = drawn.rows("FROM audit_verdicts ORDER BY verdict_key")
-    again = take_in(drawn, audit, source(back), "ann")
+    again = import_sheet(drawn, audit, source(back), "ann")
     assert (again.verdicts, again.new) == (batch.drawn, 0)
     assert drawn.rows("FROM audit_verdicts ORDER BY verdict_key") == kept
-    after = batches(drawn, audit)[0]
+    after = list_batches(drawn, audit)[0]
     assert (after.judged, after.cannot_say, after.done) == (batch.drawn - 1, 1, True)
-    for query, values in judgments(drawn, audit.source).items():
+    for query, values in source_judgments(drawn, audit.source).items():
         assert values == {passage: truth(query, passage) for passage in values}
 
 
@@ -86,8 +86,8 @@ def qrels_line(project: Project, audit: Audit, value: int = 1) -> str:
 
 def test_qrels_are_taken_in_and_parts_of_a_batch_too(drawn: Project) -> None:
     audit = find_audit(drawn)
-    done = take_in(drawn, audit, source(qrels_line(drawn, audit, 3)), "ann")
-    assert done.new == 1 and done.left == batches(drawn, audit)[0].drawn - 1
+    done = import_sheet(drawn, audit, source(qrels_line(drawn, audit, 3)), "ann")
+    assert done.new == 1 and done.left == list_batches(drawn, audit)[0].drawn - 1
 
 
 @pytest.mark.parametrize(
@@ -102,30 +102,30 @@ def test_a_line_that_is_no_judgment_of_a_drawn_passage_refuses_the_whole_file(
 ) -> None:
     audit = find_audit(drawn)
     with refusal(*says, kind=FileError):
-        take_in(drawn, audit, source(qrels_line(drawn, audit) + more), "ann")
-    assert judgments(drawn, audit.source) == {}
+        import_sheet(drawn, audit, source(qrels_line(drawn, audit) + more), "ann")
+    assert source_judgments(drawn, audit.source) == {}
 
 
 def test_a_wrong_value_is_refused_with_its_line(drawn: Project) -> None:
     audit = find_audit(drawn)
     with refusal("not-placed", "sheet:1", "7", "0", "3", kind=FileError):
-        take_in(drawn, audit, source(qrels_line(drawn, audit, 7)), "ann")
+        import_sheet(drawn, audit, source(qrels_line(drawn, audit, 7)), "ann")
 
 
 def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(drawn: Project) -> None:
     audit = find_audit(drawn)
-    taken = sheet(drawn, audit, "jsonl", "cara", most=1)
+    taken = make_sheet(drawn, audit, "jsonl", "cara", most=1)
     query = json.loads(taken.text.splitlines()[0])["query_id"]
     dealt = deal(drawn, audit, "ann")
     assert taken.queries == 1 and dealt is not None and dealt.query.query_id != query
     line = qrels_line(drawn, audit)
     assert not line.startswith(f"{query} ")
     with refusal("not-placed", "cara", kind=FileError):
-        take_in(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
-    assert take_in(drawn, audit, source(filled(taken.text, "jsonl")), "cara").new == taken.passages
+        import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
+    assert import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "cara").new == taken.passages
     assert give_back(drawn, audit, "cara") == 1
     with refusal("not-placed", "cara", kind=FileError):
-        take_in(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
+        import_sheet(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
 
 
 def test_a_sheet_that_cannot_be_written_holds_no_query_and_is_not_on_record(drawn: Project) -> None:
@@ -136,13 +136,13 @@ def test_a_sheet_that_cannot_be_written_holds_no_query_and_is_not_on_record(draw
         raise OSError(28, "full")
 
     with pytest.raises(OSError):
-        sheet(drawn, audit, "tsv", "cara", deliver=fail)
+        make_sheet(drawn, audit, "tsv", "cara", deliver=fail)
     assert drawn.version() == before
-    assert sheet(drawn, audit, "tsv", "dora").passages > 0, "nothing is held"
+    assert make_sheet(drawn, audit, "tsv", "dora").passages > 0, "nothing is held"
 
 
 def test_where_nothing_waits_no_sheet_is_made(drawn: Project) -> None:
     audit = find_audit(drawn)
-    take_in(drawn, audit, source(filled(sheet(drawn, audit).text, "tsv")), "ann")
+    import_sheet(drawn, audit, source(filled(make_sheet(drawn, audit).text, "tsv")), "ann")
     with refusal("no-waiting-passage"):
-        sheet(drawn, audit)
+        make_sheet(drawn, audit)

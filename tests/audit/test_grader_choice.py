@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench.audit import Goal, choose_grader, design, draw, find_audit
+from exam_workbench.audit import Goal, choose_grader, design_audit, draw_batch, find_audit
 from exam_workbench.measures.audit import Corrected, compare_graders
 from exam_workbench.store import Project
 from tests.made.audits import QUERIES, fill_audited, judge_batch, truth
@@ -20,7 +20,7 @@ from tests.made.refusals import refusal
 def several(project: Project) -> None:
     """An audit with a batch, and three graders: right, noisy, and one that gives 5 to all but one passage."""
     fill_audited(project)
-    audit = design(project, "a", "DCG@5", Goal("best"), batch_size=30, looks=2, seed=5, author="org")
+    audit = design_audit(project, "a", "DCG@5", Goal("best"), batch_size=30, looks=2, seed=5, author="org")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
     grade(
         project,
@@ -28,7 +28,7 @@ def several(project: Project) -> None:
         replace(SPEC, name="right", model="right", max_rating=3),
     )
     grade(project, dict.fromkeys(pairs[:3], 1), replace(SPEC, name="few", model="few"))
-    draw(project, audit, "org")
+    draw_batch(project, audit, "org")
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_the_grader_that_agrees_with_all_judgments_is_chosen_and_a_share_of_labe
     with refusal("audit-without-batch", "a"):
         choose_grader(project, audit)
     judge_batch(project, audit)
-    draw(project, audit, "org", size=1000)
+    draw_batch(project, audit, "org", size=1000)
     judge_batch(project, audit)
     found = choose_grader(project, audit)
     by_name = {one.grader: one for one in found.graders}

@@ -12,14 +12,14 @@ from exam_workbench.audit import (
     Goal,
     accept_cut_points,
     audit_board,
-    calibration,
-    circularity,
-    design,
-    draw,
+    calibrate_labels,
+    describe_methods,
+    design_audit,
+    draw_batch,
     find_audit,
-    forecast,
-    look,
-    methods,
+    find_circularity,
+    forecast_audit,
+    reveal_label,
 )
 from exam_workbench.audit._calibration import rating_cuts
 from exam_workbench.audit._grader_cards import family_of
@@ -35,8 +35,10 @@ from tests.made.refusals import mentions, refusal
 
 def judged(project: Project) -> None:
     fill_audited(project)
-    audit = design(project, "a", "P@3", Goal("pair", "good", "poor"), batch_size=25, looks=2, seed=2, author="org")
-    draw(project, audit, "org")
+    audit = design_audit(
+        project, "a", "P@3", Goal("pair", "good", "poor"), batch_size=25, looks=2, seed=2, author="org"
+    )
+    draw_batch(project, audit, "org")
     judge_batch(project, audit)
 
 
@@ -49,7 +51,7 @@ def audited(tmp_path: Path) -> Iterator[Project]:
     "goal", [Goal("best"), Goal("pair", "good", "fair"), Goal("width", half_width=0.05), Goal("budget", budget=30)]
 )
 def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(audited: Project, goal: Goal) -> None:
-    found = forecast(audited, design(audited, "b", "P@3", goal, seed=1, author="org"))
+    found = forecast_audit(audited, design_audit(audited, "b", "P@3", goal, seed=1, author="org"))
     assert found.guessed and found.made == 0 and found.needed is not None
     widths = [one.width for one in found.curve]
     assert widths == sorted(widths, reverse=True) and widths[-1] == pytest.approx(0)
@@ -57,13 +59,13 @@ def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(audited: Proj
 
 
 def test_after_a_batch_the_need_comes_from_what_was_judged(audited: Project) -> None:
-    found = forecast(audited, find_audit(audited))
+    found = forecast_audit(audited, find_audit(audited))
     assert not found.guessed and found.made == audit_board(audited, find_audit(audited)).judged
     assert found.width is not None and found.needed is not None and found.needed <= found.frame
 
 
 def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_changes(audited: Project) -> None:
-    found = calibration(audited, find_audit(audited))
+    found = calibrate_labels(audited, find_audit(audited))
     assert sum(one.passages for one in found.meanings) == audit_board(audited, find_audit(audited)).frame
     for one in found.meanings:
         assert not one.chances or sum(share.value or 0 for share in one.chances.values()) == pytest.approx(1)
@@ -83,10 +85,12 @@ def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepte
         cursor.execute("UPDATE grades SET raw = printf('%.4f', 0.1 + rating / 10) WHERE grader_key = (SELECT grader_key"
                        " FROM graders WHERE name = 'similar')")  # fmt: skip
         cursor.execute("INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'org', 'import graded', '{}')")
-    audit = design(audited, "b", "P@3", Goal("best"), Policy(grader="similar"), batch_size=40, seed=2, author="org")
-    draw(audited, audit, "org")
+    audit = design_audit(
+        audited, "b", "P@3", Goal("best"), Policy(grader="similar"), batch_size=40, seed=2, author="org"
+    )
+    draw_batch(audited, audit, "org")
     judge_batch(audited, audit)
-    found = calibration(audited, audit)
+    found = calibrate_labels(audited, audit)
     assert found.cuts == (0.3, 0.4, 0.5, 0.6, 0.7) and len(found.new_cuts) == 5
     assert list(found.new_cuts) == sorted(set(found.new_cuts))
     accept_cut_points(audited, audit, "by people", "org")
@@ -102,12 +106,12 @@ def test_the_min_rating_begins_where_people_begin_to_say_relevant(min_rating: in
 
 def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audited: Project) -> None:
     audit = find_audit(audited)
-    assert circularity(audited).warnings == [] and audit_board(audited, audit).favour is None
+    assert find_circularity(audited).warnings == [] and audit_board(audited, audit).favour is None
     state_families(audited, "grader", SPEC.fingerprint, ["GPT"], "org")
     state_families(audited, "questions", "", ["gpt", "llama"], "org")
     state_families(audited, "run", "pleasing", ["gpt"], "org")
     state_families(audited, "run", "good", [], "org")
-    found = circularity(audited)
+    found = find_circularity(audited)
     assert found.kin == ("pleasing",)
     assert [mentions(warning, "pleasing") for warning in found.warnings] == [False, True, True]
     assert all(mentions(warning, "gpt") for warning in found.warnings)
@@ -115,7 +119,7 @@ def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audite
     favour = audit_board(audited, audit).favour
     assert favour is not None and favour.runs == ("pleasing",) and favour.low <= favour.value <= favour.high
     state_families(audited, "run", "pleasing", ["mistral"], "org")
-    assert circularity(audited).kin == ()
+    assert find_circularity(audited).kin == ()
     with refusal("unknown-run", "none"):
         state_families(audited, "run", "none", ["gpt"], "org")
 
@@ -138,49 +142,49 @@ def test_the_name_of_a_model_tells_its_family(model: str, family: str) -> None:
 def test_the_methods_have_all_numbers(audited: Project) -> None:
     audit = find_audit(audited)
     board = audit_board(audited, audit)
-    said = methods(audited, audit)
+    said = describe_methods(audited, audit)
     for number in (str(board.judged), f"seed {audit.seed}", "P@3", "6", "95%", board.statement.says):
         assert mentions(said, number) or number in said
     assert not mentions(said, "1 passage")
-    draw(audited, audit, "org")
+    draw_batch(audited, audit, "org")
     dealt = deal(audited, audit, "ann")
     assert dealt is not None
-    look(audited, audit, dealt.query.query_id, dealt.cards[0].passage_id, "ann")
-    assert mentions(methods(audited, audit), "1 passage")
+    reveal_label(audited, audit, dealt.query.query_id, dealt.cards[0].passage_id, "ann")
+    assert mentions(describe_methods(audited, audit), "1 passage")
 
 
 def test_a_budget_is_spent_once_as_many_as_it_has_were_asked_for(audited: Project) -> None:
     goal = Goal("budget", budget=40)
-    audit = design(audited, "b", "P@3", goal, batch_size=15, seed=1, author="org")
+    audit = design_audit(audited, "b", "P@3", goal, batch_size=15, seed=1, author="org")
     assert audit.looks == 3
     for number, size in enumerate((None, 20, 5), 1):
-        draw(audited, audit, "org", size)
+        draw_batch(audited, audit, "org", size)
         judge_batch(audited, audit)
         told = audit_board(audited, audit).statement
         assert (told.holds, told.may_stop) == (number == 3, number == 3), told.says
     assert mentions(told.says, "40")
     # More than the pool has cannot be judged, however much a budget has.
-    whole = design(audited, "c", "P@3", Goal("budget", budget=5_000), seed=1, author="org")
-    draw(audited, whole, "org", 1_000)
+    whole = design_audit(audited, "c", "P@3", Goal("budget", budget=5_000), seed=1, author="org")
+    draw_batch(audited, whole, "org", 1_000)
     judge_batch(audited, whole)
     assert audit_board(audited, whole).statement.holds
 
 
 def test_what_a_budget_takes_is_no_guess(audited: Project) -> None:
-    frame = forecast(audited, find_audit(audited)).frame
+    frame = forecast_audit(audited, find_audit(audited)).frame
     for budget, told in (
         (10, ("10", str(frame), "0")),
         (5_000, (str(frame), "0")),
     ):
-        audit = design(audited, f"of {budget}", "P@3", Goal("budget", budget=budget), seed=1, author="org")
-        found = forecast(audited, audit)
+        audit = design_audit(audited, f"of {budget}", "P@3", Goal("budget", budget=budget), seed=1, author="org")
+        found = forecast_audit(audited, audit)
         assert found.guessed and found.given and all(mentions(found.says, number) for number in told)
 
 
 def test_an_audit_to_a_budget_spends_no_error_on_a_statement(audited: Project) -> None:
-    assert "power family" in methods(audited, find_audit(audited))
-    audit = design(audited, "b", "P@3", Goal("budget", budget=10), seed=1, author="org")
-    draw(audited, audit, "org")
+    assert "power family" in describe_methods(audited, find_audit(audited))
+    audit = design_audit(audited, "b", "P@3", Goal("budget", budget=10), seed=1, author="org")
+    draw_batch(audited, audit, "org")
     judge_batch(audited, audit)
-    said = methods(audited, audit)
+    said = describe_methods(audited, audit)
     assert mentions(said, "10") and "95%" in said and "power family" not in said

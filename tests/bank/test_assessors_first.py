@@ -28,7 +28,7 @@ def test_suggestions_wait_for_an_own_question_and_no_longer(project: Project) ->
     assert bank.queries_awaiting_own(project, "tester") == frozenset()
     assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}
     # Another wording of a known question, or a question without text, is none of her own.
-    bank.put_draft(project, "ann", replace(bank.questions(project, query_id="q1")[0], text="What of it?"))
+    bank.put_draft(project, "ann", replace(bank.list_questions(project, query_id="q1")[0], text="What of it?"))
     empty = bank.new_question("q1")
     bank.put_draft(project, "ann", empty)
     assert bank.queries_awaiting_own(project, "ann") == {"q1", "q2"}

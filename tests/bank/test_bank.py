@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.bank import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
+from exam_workbench.bank import drafted_bank, list_drafts, new_question, put_draft, save_drafts, take_back
 from exam_workbench.grading import make_plan
 from exam_workbench.records import refresh_pool
 from exam_workbench.store import Project, cache, open_project
@@ -54,39 +54,39 @@ def everything(project: Project) -> list:
 
 
 def test_every_version_can_be_read_back(banked: Project):
-    bank.save(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
-    bank.save(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
-    assert bank.questions(banked, 0) == []
-    assert bank.questions(banked, 1) == [A, B, C]
-    assert bank.questions(banked, 2) == [replace(A, text="What is A really?", weight=2.0), B, C]
-    assert bank.questions(banked, 3)[1:] == [replace(B, active=False), replace(C, note="check")]
-    assert bank.questions(banked) == bank.questions(banked, 3)
-    found = [(v.version, v.note, v.author, v.changed) for v in bank.versions(banked)]
+    bank.save_version(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
+    bank.save_version(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
+    assert bank.list_questions(banked, 0) == []
+    assert bank.list_questions(banked, 1) == [A, B, C]
+    assert bank.list_questions(banked, 2) == [replace(A, text="What is A really?", weight=2.0), B, C]
+    assert bank.list_questions(banked, 3)[1:] == [replace(B, active=False), replace(C, note="check")]
+    assert bank.list_questions(banked) == bank.list_questions(banked, 3)
+    found = [(v.version, v.note, v.author, v.changed) for v in bank.list_versions(banked)]
     assert found == [(3, "retire b", "bob", 2), (2, "reword a", "ann", 1), (1, "made for a test", "tester", 3)]
 
 
 @pytest.mark.parametrize("version", [4, -1])
 def test_a_version_that_was_never_saved_is_refused(unchanged: Project, version: int):
     with refusal("unknown-bank-version", str(version)):
-        bank.questions(unchanged, version)
+        bank.list_questions(unchanged, version)
 
 
 def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Project):
     second = replace(A, text="What is A really?", note="clearer")
-    bank.save(banked, [second], "reword", "ann")
-    bank.save(banked, [replace(B, weight=3.0)], "not about a", "bob")
-    found = bank.history(banked, "q1/a")
+    bank.save_version(banked, [second], "reword", "ann")
+    bank.save_version(banked, [replace(B, weight=3.0)], "not about a", "bob")
+    found = bank.question_history(banked, "q1/a")
     assert [(r.version, r.author, r.note, r.question) for r in found] == [
         (2, "ann", "reword", second),
         (1, "tester", "made for a test", A),
     ]
-    assert bank.history(banked, "nobody") == []
+    assert bank.question_history(banked, "nobody") == []
 
 
 def test_saving_what_is_there_already_makes_no_version(banked: Project):
     before = everything(banked)
-    assert bank.save(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
-    assert bank.save(banked, [], "nothing", "ann") is None
+    assert bank.save_version(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
+    assert bank.save_version(banked, [], "nothing", "ann") is None
     assert everything(banked) == before
 
 
@@ -94,23 +94,23 @@ def test_a_full_question_comes_back_as_it_was_saved(banked: Project):
     full = Question(
         "q1/full", "q1", "Wählen Sie: «a» | b?", "choice", -0.5, False, "s1", "b", ("a, 1", 'b "two"'), "why\nnot"
     )
-    bank.save(banked, [full], "all of it", "ann")
-    assert bank.questions(banked, query_id="q1")[-1] == full
+    bank.save_version(banked, [full], "all of it", "ann")
+    assert bank.list_questions(banked, query_id="q1")[-1] == full
 
 
 def test_a_new_wording_needs_new_grades_and_the_old_one_still_has_its_own(banked: Project):
     assert to_grade(banked) == 0
-    bank.save(banked, [replace(A, text="What is A really?")], "reword", "ann")
+    bank.save_version(banked, [replace(A, text="What is A really?")], "reword", "ann")
     assert to_grade(banked) == 2
-    bank.save(banked, [A], "back", "ann")
+    bank.save_version(banked, [A], "back", "ann")
     assert to_grade(banked) == 0
     assert banked.value("SELECT count(*) FROM question_texts WHERE text = ?", [A.text]) == 1
 
 
 def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(banked: Project):
-    bank.save(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
-    bank.save(banked, [replace(A, weight=5.0)], "first", "ann")
-    assert [q.question_id for q in bank.questions(banked)] == ["q1/a", "q1/b", "q1/z", "q1/y", "q2/c"]
+    bank.save_version(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
+    bank.save_version(banked, [replace(A, weight=5.0)], "first", "ann")
+    assert [q.question_id for q in bank.list_questions(banked)] == ["q1/a", "q1/b", "q1/z", "q1/y", "q2/c"]
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_a_question_that_cannot_be_used_is_refused_and_nothing_of_the_save_is_ke
 ):
     before = everything(unchanged)
     with refusal(*reason):
-        bank.save(unchanged, [replace(B, weight=9.0), bad], "mixed", "ann")
+        bank.save_version(unchanged, [replace(B, weight=9.0), bad], "mixed", "ann")
     assert everything(unchanged) == before
 
 
 @pytest.fixture
 def placeholders(banked: Project) -> Project:
     """Three questions known by id only, graded on passages of their query."""
-    bank.save(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
+    bank.save_version(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
     keys = dict(banked.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
     passages = dict(banked.rows("SELECT passage_id, text_key FROM passages"))
     with banked.transaction() as cursor:
@@ -163,17 +163,17 @@ def grades_of(project: Project, text: str) -> dict[str, list[int]]:
 
 
 def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders: Project):
-    assert [q.text for q in bank.questions(placeholders, query_id="q1")][2:] == [None, None, None]
+    assert [q.text for q in bank.list_questions(placeholders, query_id="q1")][2:] == [None, None, None]
     import_bank(placeholders, [Question("q1/x", "q1", "What is X?")])
     assert grades_of(placeholders, "What is X?") == {"p1": [5]}
-    assert bank.questions(placeholders, query_id="q1")[2].text == "What is X?"
+    assert bank.list_questions(placeholders, query_id="q1")[2].text == "What is X?"
     assert to_grade(placeholders) == 1
 
 
 def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placeholders: Project):
     import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
-    texts = [q.text for q in bank.questions(placeholders, query_id="q1")]
+    texts = [q.text for q in bank.list_questions(placeholders, query_id="q1")]
     assert texts == [A.text, B.text, "Same?", "Same?", "Same?"]
     assert to_grade(placeholders) == 0
 
@@ -182,21 +182,21 @@ def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placehol
     import_bank(placeholders, [Question("q1/x", "q1", "Same?")])
     import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
-    assert bank.questions(placeholders, 2, "q1")[2:] == bank.questions(placeholders, query_id="q1")[2:]
+    assert bank.list_questions(placeholders, 2, "q1")[2:] == bank.list_questions(placeholders, query_id="q1")[2:]
 
 
 def test_a_question_without_text_can_be_retired_and_weighted(placeholders: Project):
-    version = bank.save(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
+    version = bank.save_version(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
     assert version == 3
-    assert bank.questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
+    assert bank.list_questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
 
 
 def test_the_overview_counts_questions_and_passages_of_every_query(banked: Project):
-    bank.save(banked, [replace(A, active=False)], "retire", "ann")
+    bank.save_version(banked, [replace(A, active=False)], "retire", "ann")
     with banked.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p3'")
         refresh_pool(cursor)
-    found = [(o.query_id, o.questions, o.active, o.pooled, o.without_text) for o in bank.overview(banked)]
+    found = [(o.query_id, o.questions, o.active, o.pooled, o.without_text) for o in bank.query_overviews(banked)]
     assert found == [("q1", 2, 1, 2, 0), ("q2", 1, 1, 1, 1)]
 
 
@@ -230,14 +230,14 @@ def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Qu
         states = [[]]
         for changed in made:
             after = model | {q.question_id: q for q in changed}
-            version = bank.save(project, changed, "a save", "tester")
+            version = bank.save_version(project, changed, "a save", "tester")
             if after == model:
                 assert version is None
             else:
                 model = after
                 states.append(list(model.values()))
                 assert version == len(states) - 1
-        assert [bank.questions(project, v) for v in range(len(states))] == states
+        assert [bank.list_questions(project, v) for v in range(len(states))] == states
         texts = [text for (text,) in project.rows("SELECT text FROM question_texts")]
         assert len(texts) == len(set(texts))
         project.close()
@@ -250,8 +250,8 @@ def test_a_draft_is_stored_at_once_and_survives_the_end_of_the_process(tmp_path:
     put_draft(project, "ann", changed)
     project.close()
     project = open_project(tmp_path / "p.duckdb")
-    assert {i: (d.question, d.base_version) for i, d in drafts(project, "ann").items()} == {"q1/a": (changed, 1)}
-    assert bank.questions(project) == [A, B]
+    assert {i: (d.question, d.base_version) for i, d in list_drafts(project, "ann").items()} == {"q1/a": (changed, 1)}
+    assert bank.list_questions(project) == [A, B]
     project.close()
 
 
@@ -263,24 +263,24 @@ def test_everyone_has_drafts_of_their_own(banked: Project):
     assert drafted_bank(banked, "bob", "q1") == [replace(A, weight=3.0), B]
     assert drafted_bank(banked, "eve", "q1") == [A, B]
     take_back(banked, "bob")
-    assert drafts(banked, "bob") == {}
-    assert list(drafts(banked, "ann")) == ["q1/a"]
+    assert list_drafts(banked, "bob") == {}
+    assert list(list_drafts(banked, "ann")) == ["q1/a"]
 
 
 def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_back_one_by_one(banked: Project):
     added = replace(new_question("q1"), text="Something new?")
     for question in (replace(B, weight=2.0), added, replace(A, weight=2.0), replace(B, weight=3.0)):
         put_draft(banked, "ann", question)
-    assert list(drafts(banked, "ann")) == ["q1/b", added.question_id, "q1/a"]
+    assert list(list_drafts(banked, "ann")) == ["q1/b", added.question_id, "q1/a"]
     assert drafted_bank(banked, "ann", "q1")[-1] == added
     take_back(banked, "ann", ["q1/b"])
-    assert list(drafts(banked, "ann")) == [added.question_id, "q1/a"]
+    assert list(list_drafts(banked, "ann")) == [added.question_id, "q1/a"]
 
 
 def test_a_draft_that_says_what_is_saved_vanishes(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     put_draft(banked, "ann", A)
-    assert drafts(banked, "ann") == {}
+    assert list_drafts(banked, "ann") == {}
 
 
 def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
@@ -289,11 +289,11 @@ def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
     put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
     put_draft(banked, "bob", replace(B, weight=7.0))
     assert save_drafts(banked, "ann", "three changes") == 2
-    newest = bank.versions(banked)[0]
+    newest = bank.list_versions(banked)[0]
     assert (newest.note, newest.author, newest.changed) == ("three changes", "ann", 3)
-    assert [q.text for q in bank.questions(banked)] == [A.text, B.text, "Something new?", C.text]
-    assert drafts(banked, "ann") == {}
-    assert list(drafts(banked, "bob")) == ["q1/b"]
+    assert [q.text for q in bank.list_questions(banked)] == [A.text, B.text, "Something new?", C.text]
+    assert list_drafts(banked, "ann") == {}
+    assert list(list_drafts(banked, "bob")) == ["q1/b"]
 
 
 def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
@@ -302,7 +302,7 @@ def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     with refusal("new-question-without-words"):
         save_drafts(banked, "ann", "a change")
-    assert set(drafts(banked, "ann")) == {"q1/a", empty.question_id}
+    assert set(list_drafts(banked, "ann")) == {"q1/a", empty.question_id}
     assert bank.latest_version(banked) == 1
 
 
@@ -311,7 +311,7 @@ def test_a_save_without_a_note_says_what_changed(banked: Project, note: str):
     put_draft(banked, "ann", replace(A, text="A, reworded?", weight=2.0))
     put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
     assert save_drafts(banked, "ann", note) == 2
-    assert bank.versions(banked)[0].note == "1 reworded, 1 added in query q1"
+    assert bank.list_versions(banked)[0].note == "1 reworded, 1 added in query q1"
 
 
 def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Project):
@@ -319,7 +319,7 @@ def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Pr
     put_draft(banked, "ann", replace(B, text=" "))
     with refusal("empty-question", "q1/b"):
         save_drafts(banked, "ann", "oops")
-    assert list(drafts(banked, "ann")) == ["q1/a", "q1/b"]
+    assert list(list_drafts(banked, "ann")) == ["q1/a", "q1/b"]
     assert bank.latest_version(banked) == 1
 
 

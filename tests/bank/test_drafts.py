@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.bank import editing
-from exam_workbench.store import Project, create, migrations, open_project
+from exam_workbench.store import Project, create_project, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.refusals import refusal
@@ -34,28 +34,28 @@ def banked(project: Project) -> Project:
 
 
 def mine(project: Project, author: str = "ann") -> dict[str, Question]:
-    return {key: draft.question for key, draft in bank.drafts(project, author).items()}
+    return {key: draft.question for key, draft in bank.list_drafts(project, author).items()}
 
 
 def text_of(project: Project, question_id: str) -> str | None:
-    return bank.history(project, question_id)[0].question.text
+    return bank.question_history(project, question_id)[0].question.text
 
 
 def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(banked: Project):
     wordings = [replace(A, text=text) for text in ("One?", "Two?", "Three?")]
     for wording in wordings:
         bank.put_draft(banked, "ann", wording)
-    assert bank.steps(banked, "ann") == (3, 0)
+    assert bank.count_steps(banked, "ann") == (3, 0)
     for left, wording in ((2, wordings[1]), (1, wordings[0])):
-        assert bank.undo(banked, "ann")
-        assert (mine(banked), bank.steps(banked, "ann")) == ({"q1/a": wording}, (left, 3 - left))
-    assert bank.undo(banked, "ann")
-    assert (mine(banked), bank.steps(banked, "ann")) == ({}, (0, 3))
-    assert not bank.undo(banked, "ann")
+        assert bank.undo_step(banked, "ann")
+        assert (mine(banked), bank.count_steps(banked, "ann")) == ({"q1/a": wording}, (left, 3 - left))
+    assert bank.undo_step(banked, "ann")
+    assert (mine(banked), bank.count_steps(banked, "ann")) == ({}, (0, 3))
+    assert not bank.undo_step(banked, "ann")
     for wording in wordings:
-        assert bank.redo(banked, "ann")
+        assert bank.redo_step(banked, "ann")
         assert mine(banked) == {"q1/a": wording}
-    assert not bank.redo(banked, "ann")
+    assert not bank.redo_step(banked, "ann")
 
 
 def test_what_was_changed_together_is_undone_together(banked: Project):
@@ -63,53 +63,53 @@ def test_what_was_changed_together_is_undone_together(banked: Project):
     several = {q.question_id: q for q in (replace(A, weight=2.0), replace(B, active=False), replace(C, note="n"), NEW)}
     bank.put_drafts(banked, "ann", list(several.values()))
     assert mine(banked) == several
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     assert mine(banked) == {"q1/b": replace(B, text="B, reworded?")}
-    bank.redo(banked, "ann")
+    bank.redo_step(banked, "ann")
     assert mine(banked) == several
     bank.take_back(banked, "ann")
     assert mine(banked) == {}
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     assert mine(banked) == several
 
 
 def test_a_new_step_after_undo_gives_up_what_was_undone(banked: Project):
     for text in ("One?", "Two?", "Three?"):
         bank.put_draft(banked, "ann", replace(A, text=text))
-    bank.undo(banked, "ann")
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
+    bank.undo_step(banked, "ann")
     bank.put_draft(banked, "ann", replace(B, weight=2.0))
-    assert bank.steps(banked, "ann") == (2, 0)
-    assert not bank.redo(banked, "ann")
-    bank.undo(banked, "ann")
+    assert bank.count_steps(banked, "ann") == (2, 0)
+    assert not bank.redo_step(banked, "ann")
+    bank.undo_step(banked, "ann")
     assert mine(banked) == {"q1/a": replace(A, text="One?")}
 
 
 def test_what_changes_nothing_is_no_step_and_keeps_what_was_undone(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "ann", replace(A, weight=3.0))
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "ann", B)
     bank.take_back(banked, "ann", ["q1/b", "nobody"])
     bank.put_drafts(banked, "ann", [])
-    assert bank.steps(banked, "ann") == (1, 1)
+    assert bank.count_steps(banked, "ann") == (1, 1)
 
 
 def test_everyone_undoes_their_own_steps_only(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "bob", replace(A, weight=3.0))
-    assert bank.undo(banked, "ann")
-    assert not bank.undo(banked, "ann")
+    assert bank.undo_step(banked, "ann")
+    assert not bank.undo_step(banked, "ann")
     assert (mine(banked), mine(banked, "bob")) == ({}, {"q1/a": replace(A, weight=3.0)})
 
 
 def test_a_step_that_is_refused_leaves_nothing_behind(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     with refusal("unknown-query", "q9"):
         bank.put_drafts(banked, "ann", [replace(B, weight=5.0), bank.new_question("q9")])
-    assert (mine(banked), bank.steps(banked, "ann")) == ({}, (0, 1))
+    assert (mine(banked), bank.count_steps(banked, "ann")) == ({}, (0, 1))
 
 
 def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path):
@@ -118,15 +118,15 @@ def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path
     fill(project, [A, B], {}, RUNS)
     bank.put_draft(project, "ann", replace(A, text="One?", choices=("x", "y")))
     bank.put_draft(project, "ann", replace(A, text="Two?"))
-    bank.undo(project, "ann")
+    bank.undo_step(project, "ann")
     project.close()
     project = open_project(path)
-    assert bank.redo(project, "ann")
+    assert bank.redo_step(project, "ann")
     assert mine(project) == {"q1/a": replace(A, text="Two?")}
-    bank.undo(project, "ann")
+    bank.undo_step(project, "ann")
     assert mine(project) == {"q1/a": replace(A, text="One?", choices=("x", "y"))}
     bank.save_drafts(project, "ann", "one")
-    assert bank.steps(project, "ann") == (0, 0)
+    assert bank.count_steps(project, "ann") == (0, 0)
     project.close()
 
 
@@ -161,16 +161,16 @@ acts = st.lists(
 @given(acts)
 def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: list):
     author = next(people)
-    saved = {q.question_id: asdict(q) for q in bank.questions(shared_bank)}
+    saved = {q.question_id: asdict(q) for q in bank.list_questions(shared_bank)}
     states: list[dict[str, dict]] = [{}]
     at = 0
     for act, what in acts:
         now = dict(states[at])
         if act == "undo":
-            assert bank.undo(shared_bank, author) == (at > 0)
+            assert bank.undo_step(shared_bank, author) == (at > 0)
             at = max(at - 1, 0)
         elif act == "redo":
-            assert bank.redo(shared_bank, author) == (at + 1 < len(states))
+            assert bank.redo_step(shared_bank, author) == (at + 1 < len(states))
             at = min(at + 1, len(states) - 1)
         elif act == "put":
             bank.put_drafts(shared_bank, author, what)
@@ -188,7 +188,7 @@ def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: l
             states, at = [*states[: at + 1], now], at + 1
         found = {key: asdict(question) for key, question in mine(shared_bank, author).items()}
         assert found == states[at]
-        assert bank.steps(shared_bank, author) == (at, len(states) - 1 - at)
+        assert bank.count_steps(shared_bank, author) == (at, len(states) - 1 - at)
 
 
 def test_two_edits_of_different_fields_are_both_kept(banked: Project):
@@ -196,7 +196,7 @@ def test_two_edits_of_different_fields_are_both_kept(banked: Project):
     bank.change_draft(banked, "ann", A, "text", "What is A really?")
     bank.change_draft(banked, "ann", A, "weight", 2.0)
     assert mine(banked) == {"q1/a": replace(A, text="What is A really?", weight=2.0)}
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     assert mine(banked) == {"q1/a": replace(A, text="What is A really?")}
     bank.change_draft(banked, "ann", A, "text", A.text)
     assert mine(banked) == {}
@@ -224,16 +224,16 @@ def test_edits_from_several_windows_at_the_same_moment_are_all_kept(banked: Proj
     for thread in threads:
         thread.join(30)
     assert mine(banked) == {"q1/a": replace(A, **edits)}
-    assert bank.steps(banked, "ann") == (len(edits), 0)
+    assert bank.count_steps(banked, "ann") == (len(edits), 0)
 
 
 def test_edits_of_different_questions_merge(banked: Project):
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
-    bank.save(banked, [replace(B, text="B by Bob?"), Question("q1/d", "q1", "D by Bob?")], "bob's", "bob")
-    bank.save(banked, [replace(C, active=False)], "eve's", "eve")
-    assert bank.conflicts(banked, "ann") == []
+    bank.save_version(banked, [replace(B, text="B by Bob?"), Question("q1/d", "q1", "D by Bob?")], "bob's", "bob")
+    bank.save_version(banked, [replace(C, active=False)], "eve's", "eve")
+    assert bank.list_conflicts(banked, "ann") == []
     assert bank.save_drafts(banked, "ann", "ann's") == 4
-    assert bank.questions(banked) == [
+    assert bank.list_questions(banked) == [
         replace(A, text="A by Ann?"),
         replace(B, text="B by Bob?"),
         Question("q1/d", "q1", "D by Bob?"),
@@ -246,7 +246,7 @@ def disputed(banked: Project) -> Project:
     """Ann has begun to reword A when Bob saves his wording of it; she changes C as well."""
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
     bank.put_draft(banked, "ann", replace(C, weight=2.0))
-    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     return banked
 
 
@@ -254,8 +254,8 @@ DISPUTE = bank.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by A
 
 
 def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(disputed: Project):
-    assert bank.conflicts(disputed, "ann") == [DISPUTE]
-    assert bank.conflicts(disputed, "bob") == []
+    assert bank.list_conflicts(disputed, "ann") == [DISPUTE]
+    assert bank.list_conflicts(disputed, "bob") == []
     with refusal("open-conflicts", "1"):
         bank.save_drafts(disputed, "ann", "ann's")
     assert bank.latest_version(disputed) == 2
@@ -263,86 +263,86 @@ def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(dispu
 
 
 def test_keeping_mine_leaves_theirs_in_the_history(disputed: Project):
-    bank.settle(disputed, "ann", "q1/a", "mine")
-    assert bank.conflicts(disputed, "ann") == []
+    bank.settle_conflict(disputed, "ann", "q1/a", "mine")
+    assert bank.list_conflicts(disputed, "ann") == []
     assert bank.save_drafts(disputed, "ann", "ann's") == 3
-    told = [(r.author, r.question.text) for r in bank.history(disputed, "q1/a")]
+    told = [(r.author, r.question.text) for r in bank.question_history(disputed, "q1/a")]
     assert told == [("ann", "A by Ann?"), ("bob", "A by Bob?"), ("tester", A.text)]
 
 
 def test_a_settled_conflict_comes_back_when_they_save_again(disputed: Project):
-    bank.settle(disputed, "ann", "q1/a", "mine")
-    bank.save(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
-    (found,) = bank.conflicts(disputed, "ann")
+    bank.settle_conflict(disputed, "ann", "q1/a", "mine")
+    bank.save_version(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
+    (found,) = bank.list_conflicts(disputed, "ann")
     assert (found.base, found.theirs) == (replace(A, text="A by Bob?"), replace(A, text="A by Bob, again?"))
     assert found.mine == DISPUTE.mine
 
 
 def test_keeping_theirs_gives_up_mine_until_that_is_undone(disputed: Project):
-    bank.settle(disputed, "ann", "q1/a", "theirs")
-    assert bank.conflicts(disputed, "ann") == []
+    bank.settle_conflict(disputed, "ann", "q1/a", "theirs")
+    assert bank.list_conflicts(disputed, "ann") == []
     assert list(mine(disputed)) == ["q2/c"]
     assert bank.drafted_bank(disputed, "ann", "q1")[0] == DISPUTE.theirs
-    bank.undo(disputed, "ann")
+    bank.undo_step(disputed, "ann")
     assert mine(disputed)["q1/a"] == DISPUTE.mine
-    bank.redo(disputed, "ann")
+    bank.redo_step(disputed, "ann")
     assert bank.save_drafts(disputed, "ann", "ann's") == 3
-    assert (text_of(disputed, "q1/a"), bank.questions(disputed)[-1].weight) == ("A by Bob?", 2.0)
+    assert (text_of(disputed, "q1/a"), bank.list_questions(disputed)[-1].weight) == ("A by Bob?", 2.0)
 
 
 def test_undoing_keep_theirs_asks_the_question_again(disputed: Project):
-    bank.settle(disputed, "ann", "q1/a", "theirs")
-    bank.undo(disputed, "ann")
-    assert bank.conflicts(disputed, "ann") == [DISPUTE]
+    bank.settle_conflict(disputed, "ann", "q1/a", "theirs")
+    bank.undo_step(disputed, "ann")
+    assert bank.list_conflicts(disputed, "ann") == [DISPUTE]
 
 
 def test_a_draft_that_redo_brings_back_does_not_swallow_what_was_saved_meanwhile(banked: Project):
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
-    bank.undo(banked, "ann")
-    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
-    bank.redo(banked, "ann")
-    assert bank.conflicts(banked, "ann") == [DISPUTE]
+    bank.undo_step(banked, "ann")
+    bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.redo_step(banked, "ann")
+    assert bank.list_conflicts(banked, "ann") == [DISPUTE]
 
 
 def test_an_edit_on_a_screen_that_is_out_of_date_does_not_swallow_what_was_saved_meanwhile(banked: Project):
-    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     bank.change_draft(banked, "ann", A, "weight", 2.0)
-    (found,) = bank.conflicts(banked, "ann")
+    (found,) = bank.list_conflicts(banked, "ann")
     assert (found.base, found.theirs, found.mine) == (A, replace(A, text="A by Bob?"), replace(A, weight=2.0))
 
 
 def test_the_same_change_by_both_is_no_conflict_and_no_version(banked: Project):
     both = replace(A, text="A by both?")
     bank.put_draft(banked, "ann", both)
-    bank.save(banked, [both], "bob's", "bob")
-    assert bank.conflicts(banked, "ann") == []
+    bank.save_version(banked, [both], "bob's", "bob")
+    assert bank.list_conflicts(banked, "ann") == []
     assert bank.save_drafts(banked, "ann", "ann's") is None
     assert (mine(banked), bank.latest_version(banked)) == ({}, 2)
 
 
 def test_a_change_that_they_took_back_is_no_conflict(banked: Project):
     bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
-    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
-    bank.save(banked, [A], "back", "bob")
-    assert bank.conflicts(banked, "ann") == []
+    bank.save_version(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.save_version(banked, [A], "back", "bob")
+    assert bank.list_conflicts(banked, "ann") == []
     assert bank.save_drafts(banked, "ann", "ann's") == 4
     assert text_of(banked, "q1/a") == "A by Ann?"
 
 
 def test_a_question_that_they_retired_is_a_conflict(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
-    bank.save(banked, [replace(A, active=False)], "bob's", "bob")
-    assert [c.theirs.active for c in bank.conflicts(banked, "ann")] == [False]
+    bank.save_version(banked, [replace(A, active=False)], "bob's", "bob")
+    assert [c.theirs.active for c in bank.list_conflicts(banked, "ann")] == [False]
 
 
 def test_a_moved_question_is_drafted_at_its_place_and_saved_there(banked: Project):
-    a, b, _ = bank.questions(banked)
+    a, b, _ = bank.list_questions(banked)
     bank.put_drafts(banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)])
     assert bank.drafted_bank(banked, "ann", "q1") == [B, A]
-    assert bank.questions(banked, query_id="q1") == [A, B]
+    assert bank.list_questions(banked, query_id="q1") == [A, B]
     bank.save_drafts(banked, "ann", "order")
-    assert bank.questions(banked, query_id="q1") == [B, A]
-    assert bank.questions(banked, 1, "q1") == [A, B]
+    assert bank.list_questions(banked, query_id="q1") == [B, A]
+    assert bank.list_questions(banked, 1, "q1") == [A, B]
 
 
 def test_edits_hold_every_question_of_the_drafted_queries_without_empty_new_ones(banked: Project):
@@ -355,7 +355,7 @@ def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
-        project = create(path)
+        project = create_project(path)
         content = json.dumps(asdict(replace(A, text="Old draft?", choices=("x", "y"))))
         with project.transaction() as cursor:
             cursor.execute("INSERT INTO queries VALUES (1, 'q1', 'query q1', NULL)")
@@ -377,25 +377,29 @@ def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch
     project = open_project(path)
     kept = {"q1/a": replace(A, text="Old draft?", choices=("x", "y"))}
     assert path.with_name("old.duckdb.before-0002_draft_steps").exists()
-    assert (mine(project), bank.steps(project, "ann")) == (kept, (0, 0))
-    assert not bank.undo(project, "ann")
+    assert (mine(project), bank.count_steps(project, "ann")) == (kept, (0, 0))
+    assert not bank.undo_step(project, "ann")
     bank.change_draft(project, "ann", A, "weight", 2.0)
-    bank.undo(project, "ann")
+    bank.undo_step(project, "ann")
     assert mine(project) == kept
     assert bank.save_drafts(project, "ann", "at last") == 2
-    assert bank.questions(project, query_id="q1") == [*kept.values(), B]
+    assert bank.list_questions(project, query_id="q1") == [*kept.values(), B]
     project.close()
 
 
 def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Project) -> None:
     asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in "abc"]
     fill(project, asked, {}, {"x": {"q1": ["p1"]}})
-    seen = bank.questions(project)
+    seen = bank.list_questions(project)
     bank.change_draft(project, "ann", seen[0], "weight", 2.0)
-    bank.put_drafts(project, "bob", editing.moved(bank.questions(project), "q1/a", 1))
+    bank.put_drafts(project, "bob", editing.move_question(bank.list_questions(project), "q1/a", 1))
     bank.save_drafts(project, "bob", "a goes second")
     bank.save_drafts(project, "ann", "a weighs more")
-    assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/b", 1), ("q1/a", 2.0), ("q1/c", 1)]
+    assert [(q.question_id, q.weight) for q in bank.list_questions(project)] == [
+        ("q1/b", 1),
+        ("q1/a", 2.0),
+        ("q1/c", 1),
+    ]
 
 
 def contents(project: Project) -> dict[str, list[tuple[object, ...]]]:
@@ -410,13 +414,13 @@ def test_an_edit_writes_to_drafts_alone(banked: Project):
     assert len(before) > 20
     bank.put_drafts(banked, "ann", [replace(A, text="One?"), NEW])
     bank.change_draft(banked, "ann", B, "weight", 2.0)
-    bank.undo(banked, "ann")
-    bank.redo(banked, "ann")
+    bank.undo_step(banked, "ann")
+    bank.redo_step(banked, "ann")
     bank.take_back(banked, "ann", ["q2/new"])
     assert contents(banked) == before
-    bank.save(banked, [replace(A, text="Another?")], "", "bob")
+    bank.save_version(banked, [replace(A, text="Another?")], "", "bob")
     before = contents(banked)
-    bank.settle(banked, "ann", "q1/a", "mine")
+    bank.settle_conflict(banked, "ann", "q1/a", "mine")
     assert contents(banked) == before
     assert mine(banked).keys() == {"q1/a", "q1/b"}
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
+from exam_workbench.bank import (
+    duplicate_question,
+    merge_questions,
+    move_question,
+    paste_questions,
+    retire_questions,
+    reweight_questions,
+    split_question,
+    word_difference,
+)
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill
@@ -39,7 +48,7 @@ e.g. what?
 
 
 def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
-    found, again = pasted("q1", PASTED, "s1")
+    found, again = paste_questions("q1", PASTED, "s1")
     assert [q.text for q in found] == [
         "What is salt?",
         "Where is it from?",
@@ -58,34 +67,34 @@ def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
     assert {(q.query_id, q.subtopic_id, q.active, q.weight) for q in found} == {("q1", "s1", True, 1.0)}
     assert len({q.question_id for q in found}) == len(found)
     assert again == 1
-    assert pasted("q1", " \n\n- \n") == ([], 0)
+    assert paste_questions("q1", " \n\n- \n") == ([], 0)
 
 
 def test_a_pasted_question_that_is_asked_already_is_not_asked_twice():
     retired_one = replace(OTHER, active=False)
-    found, again = pasted("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one])
+    found, again = paste_questions("q1", f"- {FULL.text}\n2. Why?\n{OTHER.text}\nWhy?", known=[FULL, retired_one])
     assert ([q.text for q in found], again) == (["Why?", OTHER.text], 2)
 
 
 def test_a_duplicate_says_the_same_under_an_id_of_its_own():
-    copy = duplicated(FULL)
+    copy = duplicate_question(FULL)
     assert copy.question_id != FULL.question_id
     assert replace(copy, question_id=FULL.question_id) == FULL
-    assert duplicated(FULL).question_id != copy.question_id
+    assert duplicate_question(FULL).question_id != copy.question_id
 
 
 def test_a_duplicate_stands_after_its_original_before_and_after_saving(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
-    copy = replace(duplicated(bank.questions(project)[0]), text="copy?")
+    copy = replace(duplicate_question(bank.list_questions(project)[0]), text="copy?")
     bank.put_draft(project, "ann", copy)
     expected = ["0?", "copy?", "1?", "2?"]
     assert [q.text for q in bank.drafted_bank(project, "ann", "q1")] == expected
     bank.save_drafts(project, "ann", "copy")
-    assert [q.text for q in bank.questions(project)] == expected
+    assert [q.text for q in bank.list_questions(project)] == expected
 
 
 def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
-    old, *parts = split(FULL, [" Who? ", "", "When?", "  "])
+    old, *parts = split_question(FULL, [" Who? ", "", "When?", "  "])
     assert old == replace(FULL, active=False)
     assert [part.text for part in parts] == ["Who?", "When?"]
     for part in parts:
@@ -97,19 +106,19 @@ def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
 @pytest.mark.parametrize("parts", [[], ["Who?"], ["Who?", " \t"]])
 def test_a_split_into_one_is_refused(parts: list[str]):
     with refusal("too-few-questions"):
-        split(FULL, parts)
+        split_question(FULL, parts)
 
 
 def test_a_merge_retires_the_questions_and_keeps_the_greatest_weight():
-    one, *old = merged([FULL, OTHER], " Who, when and where? ")
+    one, *old = merge_questions([FULL, OTHER], " Who, when and where? ")
     assert old == [replace(FULL, active=False), replace(OTHER, active=False)]
     assert (one.text, one.weight, one.active, one.query_id) == ("Who, when and where?", 3.0, True, "q1")
     assert one.question_id not in ("q1/a", "q1/b")
 
 
 def test_a_merge_with_a_retired_question_is_not_retired():
-    assert merged([replace(FULL, active=False), OTHER], "Both?")[0].active
-    assert not merged(retired([FULL, OTHER]), "Both?")[0].active
+    assert merge_questions([replace(FULL, active=False), OTHER], "Both?")[0].active
+    assert not merge_questions(retire_questions([FULL, OTHER]), "Both?")[0].active
 
 
 @pytest.mark.parametrize(
@@ -123,14 +132,14 @@ def test_a_merge_with_a_retired_question_is_not_retired():
 )
 def test_a_merge_that_makes_no_sense_is_refused(questions: list[Question], text: str, reason: str):
     with refusal(reason):
-        merged(questions, text)
+        merge_questions(questions, text)
 
 
 def test_several_questions_are_weighted_retired_and_restored_at_once():
-    assert weighted([FULL, OTHER], -1.0) == [replace(FULL, weight=-1.0), replace(OTHER, weight=-1.0)]
-    off = retired([FULL, OTHER])
+    assert reweight_questions([FULL, OTHER], -1.0) == [replace(FULL, weight=-1.0), replace(OTHER, weight=-1.0)]
+    off = retire_questions([FULL, OTHER])
     assert [q.active for q in off] == [False, False]
-    assert retired(off, active=True) == [FULL, OTHER]
+    assert retire_questions(off, active=True) == [FULL, OTHER]
 
 
 def in_order(saved: list[Question], changed: list[Question]) -> list[Question]:
@@ -152,7 +161,7 @@ def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(plac
     at = data.draw(st.integers(0, len(questions) - 1))
     by = data.draw(st.sampled_from([-1, 1]))
     ids = [q.question_id for q in questions]
-    changed = moved(questions, ids[at], by)
+    changed = move_question(questions, ids[at], by)
     if not 0 <= at + by < len(questions):
         assert changed == []
         return
@@ -164,7 +173,7 @@ def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(plac
     known = [place for place in places if place is not None]
     if len(set(known)) == len(places):
         assert {q.question_id for q in changed} == {ids[at], ids[at + by]}
-    back = in_order(now, moved(now, ids[at], -by))
+    back = in_order(now, move_question(now, ids[at], -by))
     assert [q.question_id for q in back] == ids
     if len(set(known)) == len(places):
         assert [q.position for q in back] == places
@@ -176,19 +185,19 @@ def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when
     bank.put_draft(project, "ann", new)
     for expected in (["0?", "1?", "new?", "2?"], ["0?", "new?", "1?", "2?"]):
         now = bank.drafted_bank(project, "ann", "q2")
-        bank.put_drafts(project, "ann", moved(now, new.question_id, -1))
+        bank.put_drafts(project, "ann", move_question(now, new.question_id, -1))
         assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == expected
-    bank.undo(project, "ann")
+    bank.undo_step(project, "ann")
     assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == ["0?", "1?", "new?", "2?"]
     bank.save_drafts(project, "ann", "moved")
-    assert [q.text for q in bank.questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
+    assert [q.text for q in bank.list_questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
 
 
 def test_moving_there_and_back_leaves_no_draft(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     for by in (1, -1):
-        bank.put_drafts(project, "ann", moved(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
-    assert bank.drafts(project, "ann") == {}
+        bank.put_drafts(project, "ann", move_question(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
+    assert bank.list_drafts(project, "ann") == {}
 
 
 wordings = st.text(alphabet=st.sampled_from("ab é?,. \n\t-_1"), max_size=20) | st.text(max_size=12)
@@ -217,12 +226,12 @@ def test_a_difference_is_made_of_whole_words():
 
 def test_a_retired_original_and_its_parts_are_one_version(project: Project):
     fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
-    bank.put_drafts(project, "ann", split(bank.questions(project)[0], ["Who?", "When?"]))
+    bank.put_drafts(project, "ann", split_question(bank.list_questions(project)[0], ["Who?", "When?"]))
     assert bank.save_drafts(project, "ann", "split") == 2
-    active = [q.text for q in bank.questions(project) if q.active]
+    active = [q.text for q in bank.list_questions(project) if q.active]
     assert active == ["Who?", "When?", "Where?"]
-    assert bank.restore(project, 1, "as it was", "ann") == 3
-    assert [q.text for q in bank.questions(project) if q.active] == [FULL.text, "Where?"]
+    assert bank.restore_questions(project, 1, "as it was", "ann") == 3
+    assert [q.text for q in bank.list_questions(project) if q.active] == [FULL.text, "Where?"]
 
 
 def test_a_wording_that_is_all_new_is_not_mixed_with_the_old_one() -> None:

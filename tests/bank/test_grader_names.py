@@ -12,11 +12,11 @@ import pytest
 
 from exam_workbench.bank import (
     find_grader,
+    grader_settings,
     how_to_grade,
     list_of_graders,
     remember_settings,
     save_named_grader,
-    settings,
 )
 from exam_workbench.graders import make_grader
 from exam_workbench.store import Project
@@ -48,20 +48,20 @@ def test_every_name_means_the_same_grader_for_reading_and_for_grading(several: P
     mine = next(one for one in list_of_graders(several) if one.also == ("mine",))
     for name in (mine.name, mine.fingerprint, "mine"):
         assert find_grader(several, name).spec.fingerprint == mine.fingerprint
-        assert make_grader(*settings(several, name)).spec.fingerprint == mine.fingerprint
+        assert make_grader(*grader_settings(several, name)).spec.fingerprint == mine.fingerprint
 
 
 def test_a_method_means_the_grader_of_that_method_unless_there_are_several(several: Project) -> None:
     with refusal("ambiguous-grader", "self-rating", "test"):
         find_grader(several, "self-rating")
-    assert settings(several, "embedding") == ("embedding", {})
+    assert grader_settings(several, "embedding") == ("embedding", {})
     with refusal("grader-without-grades", "--grader", "embedding"):
         find_grader(several, "embedding")
 
 
 def test_a_grader_that_cannot_be_asked_says_what_to_do(several: Project) -> None:
     with refusal("unknown-grader-settings"):
-        settings(several, SPEC.name)
+        grader_settings(several, SPEC.name)
     assert "exam graders add" in how_to_grade(several, SPEC)
     mine = find_grader(several, "mine").spec
     command = how_to_grade(several, mine, "--run", "a run").removeprefix("Run: ")

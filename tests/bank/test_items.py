@@ -14,16 +14,16 @@ from exam_workbench.bank import (
     Generation,
     ItemFacts,
     item_facts,
-    proposals,
+    list_proposals,
     save_drafts,
     set_categories,
     set_item,
 )
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exams import Item, exam_items, proposed_items, retire
+from exam_workbench.exams import Item, exam_items, proposed_items, retire_exam_items
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.exchange._integrity import faults
-from exam_workbench.records import activity, add_passages, add_queries
+from exam_workbench.exchange._integrity import find_faults
+from exam_workbench.records import add_passages, add_queries, list_actions
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query, Question
 from tests.made.refusals import refusal
@@ -52,7 +52,7 @@ def coast(project: Project) -> Project:
 
 def accepted(project: Project) -> Project:
     """The same with the item in the bank."""
-    bank.accept(project, [one.key for one in proposals(project)], "ann")
+    bank.accept_proposals(project, [one.key for one in list_proposals(project)], "ann")
     save_drafts(project, "ann", "the first items")
     return project
 
@@ -61,7 +61,7 @@ def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project)
     (proposed,) = proposed_items(coast)
     assert replace(proposed, proposal_key=None) == replace(ITEM, raw=None)
     assert exam_items(coast) == []
-    (question,) = bank.accept(coast, [proposed.proposal_key or 0], "ann")
+    (question,) = bank.accept_proposals(coast, [proposed.proposal_key or 0], "ann")
     assert (question.kind, question.answer_key, question.choices) == ("choice", "Slack water", CHOICES)
     assert "drafted by writer, prompt exam-item" in str(question.note) and "from passage tides" in str(question.note)
     assert (exam_items(coast), item_facts(coast), proposed_items(coast)) == ([], {}, [])
@@ -72,7 +72,7 @@ def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project)
 
 def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
     accepted(coast)
-    bank.put_back(coast, [one.key for one in proposals(coast, states=("accepted",))], "ann")
+    bank.put_back(coast, [one.key for one in list_proposals(coast, states=("accepted",))], "ann")
     accepted(coast)
     assert exam_items(coast) == [ITEM]
     assert coast.value("SELECT count(*) FROM items") == 1
@@ -80,8 +80,8 @@ def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
 
 def test_a_version_has_the_words_of_its_time(coast: Project) -> None:
     accepted(coast)
-    (question,) = bank.questions(coast)
-    bank.save(coast, [replace(question, text=TEXT.replace("hour", "day"), answer_key="b")], "reworded", "ann")
+    (question,) = bank.list_questions(coast)
+    bank.save_version(coast, [replace(question, text=TEXT.replace("hour", "day"), answer_key="b")], "reworded", "ann")
     assert [one.text for one in exam_items(coast, version=1)] == [TEXT]
     now = exam_items(coast)[0]
     assert (now.text, now.key) == (TEXT.replace("hour", "day"), "Slack water"), "a letter names the text of its choice"
@@ -90,7 +90,7 @@ def test_a_version_has_the_words_of_its_time(coast: Project) -> None:
 def test_a_question_whose_key_is_no_choice_is_an_item_without_a_key(coast: Project) -> None:
     made = Question("exam/x", "exam", TEXT, "choice", answer_key="The sun", choices=("A) one", "B) two"))
     plain = Question("exam/y", "exam", "No choices?")
-    bank.save(coast, [made, plain], "by hand", "ann")
+    bank.save_version(coast, [made, plain], "by hand", "ann")
     (item,) = exam_items(coast)
     assert (item.question_id, item.key, item.key_position) == ("exam/x", None, None)
     assert item.choices == item.discriminators == ("one", "two")
@@ -98,21 +98,21 @@ def test_a_question_whose_key_is_no_choice_is_an_item_without_a_key(coast: Proje
 
 def test_retiring_goes_through_drafts_and_can_be_undone(coast: Project) -> None:
     accepted(coast)
-    retire(coast, [ITEM.question_id], "bob")
+    retire_exam_items(coast, [ITEM.question_id], "bob")
     assert exam_items(coast)[0].active
     save_drafts(coast, "bob", "weak")
     assert exam_items(coast) == [replace(ITEM, active=False)]
-    bank.restore(coast, 1, "again", "bob")
+    bank.restore_questions(coast, 1, "again", "bob")
     assert exam_items(coast) == [ITEM]
     with refusal("unknown-item", "exam/y"):
-        retire(coast, ["exam/y"], "bob")
+        retire_exam_items(coast, ["exam/y"], "bob")
 
 
 def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) -> None:
     accepted(coast)
     assert set_item(coast, [ITEM.question_id], "ann", topic=" coast \n life ", source_passage_id="wind") == 1
     assert item_facts(coast)[ITEM.question_id] == ItemFacts("wind", "coast life", "Question: ...", 42)
-    (act,) = [one for one in activity(coast).acts if one.act == "set item"]
+    (act,) = [one for one in list_actions(coast).acts if one.act == "set item"]
     assert act.said == f"set topic; source of question “{TEXT}” to coast life, wind"
     assert act.detail["before"] == {"topic": "sea", "source": "tides"}
     assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "what is there already is no change"
@@ -131,16 +131,16 @@ def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) 
 )
 def test_what_cannot_be_kept_of_an_item_changes_nothing(coast: Project, change: Callable[[Project], object]) -> None:
     accepted(coast)
-    before = (item_facts(coast), activity(coast).total)
+    before = (item_facts(coast), list_actions(coast).total)
     with pytest.raises(InputError):
         change(coast)
-    assert (item_facts(coast), activity(coast).total) == before
+    assert (item_facts(coast), list_actions(coast).total) == before
 
 
 def test_everything_of_items_goes_out_and_comes_back(coast: Project, tmp_path: Path) -> None:
     other = replace(DRAFTED, item=DraftedItem("exam/b", CHOICES, "The moon"))
     coast.write(lambda cursor: bank.add_generations(cursor, [other], "ann"))
-    bank.accept(coast, [proposals(coast)[0].key], "ann")
+    bank.accept_proposals(coast, [list_proposals(coast)[0].key], "ann")
     save_drafts(coast, "ann", "one of two")
     set_categories(coast, [ITEM.question_id], "bloom", ["Applying", "Applying"], "ann")
     export_project(coast, tmp_path / "out", "ann")
@@ -168,9 +168,9 @@ def test_rows_that_no_item_can_have_are_found(coast: Project, statement: str, fa
     accepted(coast)
     set_categories(coast, [ITEM.question_id], "bloom", ["Applying"], "ann")
     with coast.transaction() as cursor:
-        assert list(faults(cursor)) == []
+        assert list(find_faults(cursor)) == []
         cursor.execute(statement)
-        assert fault in {f"{found.table} {found.code}" for found in faults(cursor)}
+        assert fault in {f"{found.table} {found.code}" for found in find_faults(cursor)}
 
 
 def test_a_damaged_export_of_items_is_refused(coast: Project, tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import pytest
 
 from exam_workbench import bank, exchange, review, study
 from exam_workbench.exchange import exporting
-from exam_workbench.graders import built_in
+from exam_workbench.graders import built_in_prompts
 from exam_workbench.grading import questions_for
-from exam_workbench.labels import Policy, overrides
+from exam_workbench.labels import Policy, find_overrides
 from exam_workbench.measures._means_and_tests import sealed_test
 from exam_workbench.operations.bank import list_drafts
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import Sought, activity, activity_csv, hidden_questions, sealed_questions
+from exam_workbench.records import Sought, activity_csv, hidden_questions, list_actions, sealed_questions
 from exam_workbench.review import read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -62,8 +62,8 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project) -> None:
-    found = bank.seal(project, "olga", seed=3)
-    assert found == drawn(bank.questions(project))
+    found = bank.seal_questions(project, "olga", seed=3)
+    assert found == drawn(bank.list_questions(project))
     assert sealed_questions(project) == {one for ids in found.values() for one in ids}
     compared = study.sealed_coverage(project, Policy())
     assert compared.queries == 8
@@ -71,7 +71,7 @@ def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project)
     assert (first.run, first.public, first.sealed, first.flagged) == ("cheat", 1.0, 0.0, True)
     assert not any(one.flagged for one in rest)
     with refusal("already-sealed"):
-        bank.seal(project, "olga")
+        bank.seal_questions(project, "olga")
     assert bank.open_sealed(project, "olga") == 24
     assert study.sealed_coverage(project, Policy()).systems == []
 
@@ -79,23 +79,23 @@ def test_the_seed_draws_the_same_questions_and_a_leak_is_found(project: Project)
 @pytest.mark.parametrize(("per_query", "code"), [(1, "too-few-seals"), (4, "too-few-questions")])
 def test_too_few_or_too_many_sealed_questions_are_refused(project: Project, per_query: int, code: str) -> None:
     with refusal(code):
-        bank.seal(project, "olga", per_query)
+        bank.seal_questions(project, "olga", per_query)
     assert sealed_questions(project) == frozenset()
 
 
 def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Project) -> None:
-    ids = bank.seal(project, "olga", seed=3)["q1"]
-    texts = [q.text or "" for q in bank.questions(project) if q.question_id in ids]
+    ids = bank.seal_questions(project, "olga", seed=3)["q1"]
+    texts = [q.text or "" for q in bank.list_questions(project) if q.question_id in ids]
     author, other = project.seen_by("tester"), project.seen_by("ben")
     assert hidden_questions(author) == frozenset() and set(ids) <= hidden_questions(other)
     ways = [
-        lambda p: bank.readable(p, bank.questions(p)),
-        lambda p: [bank.history(p, one) for one in ids],
+        lambda p: bank.readable_questions(p, bank.list_questions(p)),
+        lambda p: [bank.question_history(p, one) for one in ids],
         lambda p: read_passage(p, Policy(), "q1", "q1cheat"),
         lambda p: study.bank_worth(p, Policy()),
-        lambda p: activity(p),
+        lambda p: list_actions(p),
         lambda p: review.why_label(p, Policy(), Policy(min_rating=3), "q1", "q1cheat"),
-        lambda p: overrides(p),
+        lambda p: find_overrides(p),
         lambda p: bank.find_question(p, "ben", ids[0]),
     ]
     for way in ways:
@@ -113,12 +113,15 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
         content = export(author)
         content = __import__("gzip").decompress(content).decode() if isinstance(content, bytes) else content
         assert not [text for text in texts if text in content]
-    question = next(q for q in bank.readable(other, bank.questions(other)) if q.question_id == ids[0])
-    for act in (lambda: bank.save(other, [question], "x", "ben"), lambda: bank.put_draft(other, "ben", question)):
+    question = next(q for q in bank.readable_questions(other, bank.list_questions(other)) if q.question_id == ids[0])
+    for act in (
+        lambda: bank.save_version(other, [question], "x", "ben"),
+        lambda: bank.put_draft(other, "ben", question),
+    ):
         with refusal("question-sealed", ids[0]):
             act()
     for act in (
-        lambda: exchange.bundle(author, Policy(), "tester"),
+        lambda: exchange.bundle_publication(author, Policy(), "tester"),
         lambda: exchange.project_zip(author, "tester"),
     ):
         with refusal("questions-sealed", "24"):
@@ -128,30 +131,30 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
 
 
 def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Project, tmp_path: Path) -> None:
-    asked = [one for one in bank.questions(project) if one.query_id == "q1"]
+    asked = [one for one in bank.list_questions(project) if one.query_id == "q1"]
     reply = bank.Generation("question", "q1", "m", "p", "0" * 64, ("Drafted secret?", "Other drafted secret?"), "")
     with project.transaction() as cursor:
         keys = bank.add_generations(cursor, [reply], "tester")
-    bank.accept(project, keys, "tester")
+    bank.accept_proposals(project, keys, "tester")
     bank.save_drafts(project, "tester", f"Quotes {' '.join(one.text or '' for one in asked)}")
-    bank.save(project, [replace(one, weight=2.0) for one in asked], "Paraphrases the hidden ones", "tester")
-    elsewhere = [replace(one, weight=2.0) for one in bank.questions(project) if one.query_id == "q2"][:1]
-    bank.save(project, elsewhere, f"Quotes {' '.join(one.text or '' for one in asked)}", "tester")
-    ids = bank.seal(project, "olga", 4, seed=3)["q1"]
-    texts = [(one.text or "").rstrip("?") for one in bank.questions(project) if one.question_id in ids]
+    bank.save_version(project, [replace(one, weight=2.0) for one in asked], "Paraphrases the hidden ones", "tester")
+    elsewhere = [replace(one, weight=2.0) for one in bank.list_questions(project) if one.query_id == "q2"][:1]
+    bank.save_version(project, elsewhere, f"Quotes {' '.join(one.text or '' for one in asked)}", "tester")
+    ids = bank.seal_questions(project, "olga", 4, seed=3)["q1"]
+    texts = [(one.text or "").rstrip("?") for one in bank.list_questions(project) if one.question_id in ids]
     assert any("rafted" in text for text in texts)
     author, other = project.seen_by("tester"), project.seen_by("ben")
-    sealed = next(one for one in bank.questions(project) if one.question_id == ids[0])
+    sealed = next(one for one in bank.list_questions(project) if one.question_id == ids[0])
     bank.put_draft(author, "tester", replace(sealed, text=f"{sealed.text} Reworded"))
-    prompt = built_in()["self-rating"]
+    prompt = built_in_prompts()["self-rating"]
     ways = [
-        lambda p: bank.versions(p),
-        lambda p: [bank.history(p, one) for one in ids],
-        lambda p: activity(p),
-        lambda p: activity(p, Sought(words="secret")),
+        lambda p: bank.list_versions(p),
+        lambda p: [bank.question_history(p, one) for one in ids],
+        lambda p: list_actions(p),
+        lambda p: list_actions(p, Sought(words="secret")),
         lambda p: activity_csv(p),
         lambda p: list_drafts(p).value,
-        lambda p: bank.proposals(p, "q1", bank.STATES),
+        lambda p: bank.list_proposals(p, "q1", bank.STATES),
         lambda p: questions_for(p, prompt, "q1"),
     ]
     for way in ways:
@@ -160,9 +163,9 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Pro
     with refusal("questions-sealed"):
         exchange.export_project(author, tmp_path / "folder", "tester")
     with refusal("questions-sealed"):
-        exchange.publish(author, Policy(), "tester")
+        exchange.publish_qrels(author, Policy(), "tester")
     with refusal("question-sealed", ids[0]):
-        review.repair(other, ids[0], ["Another wording"], Policy(), "judgments", "ben")
+        review.repair_question(other, ids[0], ["Another wording"], Policy(), "judgments", "ben")
 
 
 def test_a_shell_seals_compares_and_opens(

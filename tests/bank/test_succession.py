@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import graders, put_grader, succession
+from exam_workbench.bank import grader_succession, label_graders, put_grader
 from exam_workbench.bank._grader_catalogue import Succession
-from exam_workbench.jobs import jobs
+from exam_workbench.jobs import find_jobs
 from exam_workbench.records import add_job, count_results, end_job
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
@@ -40,23 +40,23 @@ def work(project: Project, spec: GraderSpec, passages: list[str]) -> None:
 
 
 def test_nothing_is_said_while_the_first_grader_is_the_usual_one(graded: Project) -> None:
-    assert succession(graded) is None
+    assert grader_succession(graded) is None
     work(graded, LATER, PASSAGES[:2])
-    assert graders(graded)[0].spec == FORMER
-    assert succession(graded) is None
+    assert label_graders(graded)[0].spec == FORMER
+    assert grader_succession(graded) is None
 
 
 def test_it_is_since_the_job_that_gave_it_half_as_many_grades(graded: Project) -> None:
     work(graded, LATER, PASSAGES[:2])
     work(graded, LATER, PASSAGES[2:4])
     work(graded, LATER, PASSAGES[4:])
-    assert graders(graded)[0].spec == LATER
-    assert succession(graded) == Succession("reader", "nearness", jobs(graded)[1].started_at)
+    assert label_graders(graded)[0].spec == LATER
+    assert grader_succession(graded) == Succession("reader", "nearness", find_jobs(graded)[1].started_at)
 
 
 def test_nothing_is_said_of_a_grader_that_came_later_and_did_not_become_the_usual_one(tmp_path: Path) -> None:
     project = new_project(tmp_path / "other.duckdb")
     fill(project, QUESTIONS, {("A?", passage): 3 for passage in PASSAGES}, {"run": {"q1": PASSAGES}}, LATER)
     work(project, FORMER, PASSAGES)
-    assert succession(project) is None
+    assert grader_succession(project) is None
     project.close()

@@ -6,17 +6,17 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.grading._needed_pairs import trial_pairs
-from exam_workbench.labels import Policy, leaderboard, override, overrides
+from exam_workbench.labels import Policy, add_override, find_overrides, leaderboard
 from exam_workbench.records import add_queries
 from exam_workbench.review import (
     Judgments,
     Labels,
     case_of,
     changes,
-    queue,
+    list_disagreements,
     ratings_effect,
     read_passage,
-    reopen,
+    reopen_case,
     settle_by_override,
     state_changes,
 )
@@ -45,7 +45,7 @@ def topics(project: Project) -> Project:
 def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str) -> None:
     foretold = ratings_effect(topics, measure, Policy(), "d1", {"x1": (2, 5)})
     assert foretold.before.scores == leaderboard(topics, measure).scores
-    override(topics, "x1", "d1", 5, "it does", "ann")
+    add_override(topics, "x1", "d1", 5, "it does", "ann")
     assert foretold.after.scores == leaderboard(topics, measure).scores
 
 
@@ -53,12 +53,12 @@ def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str
 def test_what_an_edit_would_do_is_what_it_does(topics: Project, measure: str) -> None:
     foretold = changes(topics, measure, Policy(), {"q": RETIRED})
     assert foretold.before.scores == leaderboard(topics, measure).scores
-    bank.save(topics, RETIRED, "retire", "ann")
+    bank.save_version(topics, RETIRED, "retire", "ann")
     assert foretold.after.scores == leaderboard(topics, measure).scores
 
 
 def test_a_flip_of_a_topic_names_the_question_that_did_it(topics: Project) -> None:
-    bank.save(topics, RETIRED, "retire", "ann")
+    bank.save_version(topics, RETIRED, "retire", "ann")
     found = state_changes(topics, Policy(bank_version=1), Policy(bank_version=2), "AP")
     assert {(flip.query_id, flip.causes, flip.questions) for flip in found.flips} == {("q/a", ("retired",), ("x1",))}
 
@@ -66,14 +66,14 @@ def test_a_flip_of_a_topic_names_the_question_that_did_it(topics: Project) -> No
 def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics: Project) -> None:
     judge(topics, {("q/a", "d2"): 0})
     left, right = Labels(Policy()), Judgments()
-    case = case_of(topics, left, right, queue(topics, left, right).rows[0].pair)
+    case = case_of(topics, left, right, list_disagreements(topics, left, right).rows[0].pair)
     settle_by_override(topics, case, ["x1"], 0, "no", "ann")
-    assert reopen(topics, case, "", "ann", withdraw_override=True)
-    assert overrides(topics) == []
+    assert reopen_case(topics, case, "", "ann", withdraw_override=True)
+    assert find_overrides(topics) == []
 
 
 def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_said_of_them(topics: Project) -> None:
-    override(topics, "x1", "d1", 5, "it does", "ann")
+    add_override(topics, "x1", "d1", 5, "it does", "ann")
     desk = read_passage(topics, Policy(), "q/a", "d1")
     ((one,), label) = desk.asked, desk.label
     assert (one.question.question_id, one.rating, label) == ("x1", 5, 5)

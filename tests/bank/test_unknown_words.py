@@ -10,12 +10,20 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank, cli
-from exam_workbench.bank import drafted_bank, find_grader, put_draft, save_drafts, undo
-from exam_workbench.exchange import Imported, bank_jsonl, graded_file, import_files, publish, qrels, reproduce
+from exam_workbench.bank import drafted_bank, find_grader, put_draft, save_drafts, undo_step
+from exam_workbench.exchange import (
+    Imported,
+    bank_jsonl,
+    graded_file,
+    import_files,
+    publish_qrels,
+    qrels_text,
+    reproduce_qrels,
+)
 from exam_workbench.formats import Source
 from exam_workbench.grading import left_out, make_plan
-from exam_workbench.labels import MISSING, Policy, basis, load_ratings, override, overrides
-from exam_workbench.records import activity
+from exam_workbench.labels import MISSING, Policy, add_override, basis, find_overrides, load_ratings
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, import_bank, new_project
@@ -84,7 +92,7 @@ ALL = {"q1/bread": [5, 1], "q1/salt": [0, 4], "q1/yeast": [3, 2]}
 
 
 def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = qrels(by_id, Policy()).encode()
+    before = qrels_text(by_id, Policy()).encode()
     by_id.close()
     arguments = ["bank", "edit", "q1/bread", "--text", "How do I bake bread?", "--note", "clearer"]
     monkeypatch.setattr("sys.argv", ["exam", *arguments, "--project", str(by_id.path)])
@@ -92,13 +100,13 @@ def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, mo
     again = open_project(by_id.path)
     try:
         assert bank.latest_version(again) == 2
-        assert [q.text for q in bank.questions(again, 1)] == [None, None, None]
-        assert [q.text for q in bank.questions(again, 2)] == ["How do I bake bread?", None, None]
+        assert [q.text for q in bank.list_questions(again, 1)] == [None, None, None]
+        assert [q.text for q in bank.list_questions(again, 2)] == ["How do I bake bread?", None, None]
         assert ratings_of(again, 1) == ALL
         assert ratings_of(again, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
         assert to_grade(again) == 2
-        assert qrels(again, Policy(bank_version=1)).encode() == before
-        assert activity(again).acts[0].act == "save bank"
+        assert qrels_text(again, Policy(bank_version=1)).encode() == before
+        assert list_actions(again).acts[0].act == "save bank"
     finally:
         again.close()
 
@@ -107,21 +115,21 @@ def test_a_draft_is_a_new_wording_too_and_undo_finds_the_unknown_one(by_id: Proj
     put_draft(by_id, "ann", replace(BREAD, text="How do I bake bread?"))
     save_drafts(by_id, "ann", "clearer")
     assert "q1/bread" not in ratings_of(by_id)
-    bank.restore(by_id, 1, "back", "ann")
-    assert [q.text for q in bank.questions(by_id)] == [None, None, None]
+    bank.restore_questions(by_id, 1, "back", "ann")
+    assert [q.text for q in bank.list_questions(by_id)] == [None, None, None]
     assert ratings_of(by_id) == ALL
 
 
 def test_an_import_gives_the_words_that_the_grades_were_made_with(by_id: Project) -> None:
     preview = import_bank(by_id, BANK, preview=True)
     assert preview.counts["questions get their words"] == 3
-    assert [q.text for q in bank.questions(by_id)] == [None, None, None]
+    assert [q.text for q in bank.list_questions(by_id)] == [None, None, None]
     done = import_bank(by_id, BANK)
     assert done.counts == preview.counts and "bank version" not in done.counts
     assert "words-given" in [note.code for note in done.notes]
-    assert bank.questions(by_id, 1) == BANK
+    assert bank.list_questions(by_id, 1) == BANK
     assert (bank.latest_version(by_id), ratings_of(by_id), to_grade(by_id)) == (1, ALL, 0)
-    assert activity(by_id).acts[0].detail["counts"] == done.counts
+    assert list_actions(by_id).acts[0].detail["counts"] == done.counts
 
 
 def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project) -> None:
@@ -129,26 +137,26 @@ def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project)
     done = import_bank(by_id, [replace(BREAD, text="How do I bake bread?"), SALT])
     assert (done.counts["changed questions"], done.counts["bank version"]) == (1, 2)
     assert "questions get their words" not in done.counts
-    assert bank.questions(by_id, 1) == BANK
+    assert bank.list_questions(by_id, 1) == BANK
     assert ratings_of(by_id, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
 
 
 def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wording_back(by_id: Project) -> None:
-    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     done = import_bank(by_id, BANK)
     assert (done.counts["questions get their words"], done.counts["bank version"]) == (3, 3)
-    assert bank.questions(by_id, 1) == BANK
-    assert bank.questions(by_id, 2)[0].text == "How do I bake bread?"
-    assert (bank.questions(by_id), ratings_of(by_id), to_grade(by_id)) == (BANK, ALL, 0)
+    assert bank.list_questions(by_id, 1) == BANK
+    assert bank.list_questions(by_id, 2)[0].text == "How do I bake bread?"
+    assert (bank.list_questions(by_id), ratings_of(by_id), to_grade(by_id)) == (BANK, ALL, 0)
 
 
 def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_grades(by_id: Project) -> None:
-    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     own = bank_jsonl(by_id, 2)
     done = take(by_id, "bank", own, "own.jsonl")
     assert {"questions get their words", "bank version"}.isdisjoint(done.counts)
     assert "words-apart" in [note.code for note in done.notes]
-    assert bank.questions(by_id, 1)[0].text is None
+    assert bank.list_questions(by_id, 1)[0].text is None
     assert "q1/bread" not in ratings_of(by_id)
 
 
@@ -169,24 +177,24 @@ def test_a_graded_file_that_has_the_words_gives_them(by_id: Project, tmp_path: P
     other.close()
     done = import_files(by_id, "graded", [Source("own.jsonl.gz", data=own)], "ann")
     assert done.counts["questions get their words"] == 3
-    assert (bank.questions(by_id, 1), ratings_of(by_id)) == (BANK, ALL)
+    assert (bank.list_questions(by_id, 1), ratings_of(by_id)) == (BANK, ALL)
 
 
 def test_a_file_without_words_keeps_those_that_the_bank_has(by_id: Project) -> None:
-    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     import_bank(by_id, [replace(BREAD, text=None, weight=2.0)])
-    assert bank.questions(by_id)[0] == replace(BREAD, text="How do I bake bread?", weight=2.0)
+    assert bank.list_questions(by_id)[0] == replace(BREAD, text="How do I bake bread?", weight=2.0)
 
 
 def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
-    unknown = bank.questions(by_id)
+    unknown = bank.list_questions(by_id)
     put_draft(by_id, "ann", replace(unknown[0], weight=2.0))
     put_draft(by_id, "ann", replace(unknown[0], weight=3.0))
     put_draft(by_id, "ann", replace(unknown[1], text="My own words?"))
     import_bank(by_id, BANK)
     assert drafted_bank(by_id, "ann", "q1")[:2] == [replace(BREAD, weight=3.0), replace(SALT, text="My own words?")]
-    undo(by_id, "ann")
-    undo(by_id, "ann")
+    undo_step(by_id, "ann")
+    undo_step(by_id, "ann")
     assert drafted_bank(by_id, "ann", "q1")[:2] == [replace(BREAD, weight=2.0), SALT]
     save_drafts(by_id, "ann", "weight")
     assert ratings_of(by_id) == ALL
@@ -197,13 +205,13 @@ def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
 def test_what_was_published_before_the_words_came_comes_out_again_after_them(
     by_id: Project, words: list[Question], policy: Policy
 ) -> None:
-    override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
-    before = publish(by_id, policy, "ann")
+    add_override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
+    before = publish_qrels(by_id, policy, "ann")
     import_bank(by_id, words)
-    after = publish(by_id, replace(policy, bank_version=1), "ann")
-    bank.save(by_id, [replace(YEAST, text="How does dough rise?")], "clearer", "ann")
+    after = publish_qrels(by_id, replace(policy, bank_version=1), "ann")
+    bank.save_version(by_id, [replace(YEAST, text="How does dough rise?")], "clearer", "ann")
     for one in (before, after):
-        assert reproduce(by_id, one.manifest, "bob") == one.qrels_bytes
+        assert reproduce_qrels(by_id, one.manifest, "bob") == one.qrels_bytes
     assert before.manifest["bank"]["version"] == after.manifest["bank"]["version"] == 1
     assert before.manifest["bank"]["sha256"] != after.manifest["bank"]["sha256"]
     if words is BANK:
@@ -211,16 +219,16 @@ def test_what_was_published_before_the_words_came_comes_out_again_after_them(
 
 
 def test_an_override_goes_with_the_words_that_are_there_already(by_id: Project) -> None:
-    override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
+    add_override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
     import_bank(by_id, [BREAD, replace(SALT, text=BREAD.text)])
-    assert [(one.question_id, one.stale) for one in overrides(by_id)] == [("q1/salt", False)]
+    assert [(one.question_id, one.stale) for one in find_overrides(by_id)] == [("q1/salt", False)]
 
 
 def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
     spec = replace(find_grader(by_id, None).spec, model="another")
     assert make_plan(by_id, spec, 1).to_grade == 0
     assert left_out(by_id, spec, 1).no_text == 3
-    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     assert make_plan(by_id, spec, 2).to_grade == 2
 
 
@@ -229,6 +237,6 @@ def test_an_id_for_a_text_does_not_stand_for_the_words_behind_the_id(by_id: Proj
     known = load_ratings(by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")])
     assert known.of([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]
     assert (known.of([replace(BREAD, text="q1/bread")]) == MISSING).all()
-    bank.save(by_id, [replace(BREAD, text="q1/bread")], "odd", "ann")
+    bank.save_version(by_id, [replace(BREAD, text="q1/bread")], "odd", "ann")
     assert "q1/bread" not in ratings_of(by_id)
     assert to_grade(by_id) == 2

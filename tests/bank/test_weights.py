@@ -13,7 +13,7 @@ from exam_workbench import bank
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.labels import Policy, basis, coverage, labels
+from exam_workbench.labels import Policy, basis, coverage_scores, list_labels
 from exam_workbench.review import changes
 from exam_workbench.store import Project
 from exam_workbench.types import MAX_WEIGHT, Question
@@ -44,9 +44,9 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 @pytest.mark.parametrize("weight", BEYOND)
 def test_no_door_lets_an_unbounded_weight_in(unchanged: Project, weight: float) -> None:
     changed = replace(A, weight=weight)
-    before = bank.questions(unchanged)
+    before = bank.list_questions(unchanged)
     with refusal("weight-out-of-range"):
-        bank.save(unchanged, [changed], "n", "ann")
+        bank.save_version(unchanged, [changed], "n", "ann")
     with refusal("weight-out-of-range"):
         bank.put_draft(unchanged, "ann", changed)
     with refusal("weight-out-of-range"):
@@ -57,12 +57,12 @@ def test_no_door_lets_an_unbounded_weight_in(unchanged: Project, weight: float) 
     for name, content, code in (("bank.jsonl", json.dumps(row), in_json), ("bank.csv", csv, "weight-out-of-range")):
         with refusal(code, name, kind=FileError):
             import_files(unchanged, "bank", [Source(name, data=content.encode())], "ann")
-    assert bank.questions(unchanged) == before and not bank.drafts(unchanged, "ann")
+    assert bank.list_questions(unchanged) == before and not bank.list_drafts(unchanged, "ann")
 
 
 def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:
-    bank.save(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
-    assert coverage(filled, basis(filled, Policy())) == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
+    bank.save_version(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
+    assert coverage_scores(filled, basis(filled, Policy())) == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
 
 
 @pytest.mark.parametrize("rule", ["max", "mean"])
@@ -71,8 +71,8 @@ def test_a_coverage_is_a_number_whatever_an_older_project_holds(filled: Project,
     with filled.transaction() as cursor:
         cursor.execute("UPDATE question_revisions SET weight = ?", [first])
     policy = Policy(label=rule)
-    assert coverage(filled, basis(filled, policy)) == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
-    assert list(labels(filled, basis(filled, policy))["label"]) == [5, 2]
+    assert coverage_scores(filled, basis(filled, policy)) == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
+    assert list(list_labels(filled, basis(filled, policy))["label"]) == [5, 2]
     edits = {"q1": [replace(A, weight=first), replace(B, weight=first, text="New?")]}
     found = changes(filled, "EXAM-Cover@20", policy, edits)
     for board in (found.before, found.after):

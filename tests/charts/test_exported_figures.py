@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 import exam_workbench as ew
 from exam_workbench import cli
-from exam_workbench.audit import Goal, design
+from exam_workbench.audit import Goal, design_audit
 from exam_workbench.charts import FORMATS, leaderboard_chart, system_scatter
 from exam_workbench.labels import Leaderboard, Policy
 from exam_workbench.labels._leaderboard import System
 from exam_workbench.operations.export import ENDINGS, FIGURES as OFFERED
 from exam_workbench.operations.project_report import FIGURES, FigureRequest, draw_figure
-from exam_workbench.records import activity
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.study import SystemPoint
 from tests.made.projects import let_go, made_project
@@ -38,7 +38,7 @@ def fill_all(project: Project) -> None:
     put_sat(project, "item")
     with project.transaction() as cursor:
         cursor.execute("UPDATE runs SET name = ? WHERE name = 'fair'", [HOSTILE])
-    design(project, "first", "P@3", Goal("best"), seed=1, author="org")
+    design_audit(project, "first", "P@3", Goal("best"), seed=1, author="org")
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_file_is_of_the_kind_of_its_ending_and_is_logged(path: Path, tmp_path:
     export(path, "leaderboard", "-o", str(tmp_path / f"board{ending.upper()}"), "--width", "200")
     assert (tmp_path / f"board{ending.upper()}").read_bytes().startswith(STARTS[ending])
     project = open_project(path)
-    assert activity(project).acts[0].act == "export figure leaderboard"
+    assert list_actions(project).acts[0].act == "export figure leaderboard"
     project.close()
 
 

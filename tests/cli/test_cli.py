@@ -619,8 +619,8 @@ def test_what_only_counts_loads_no_library_of_numbers_either(loaded: dict[str, s
 
 def test_a_small_change_loads_no_library_of_tables(tmp_path: Path) -> None:
     script = (
-        "import sys; from exam_workbench.cli import run;"
-        " sys.exit(run(sys.argv[1:]) or int('pandas' in sys.modules) * 9)"
+        "import sys; from exam_workbench.cli import run_command;"
+        " sys.exit(run_command(sys.argv[1:]) or int('pandas' in sys.modules) * 9)"
     )
     environment = {**os.environ, "EXAM_PROJECT": str(tmp_path / "p.duckdb"), "EXAM_AUTHOR": "ann"}
     for words in ("init", "people add a@x.org --role viewer", "prices set m 1 2", "bank list"):

@@ -13,9 +13,9 @@ import duckdb
 import pytest
 
 from exam_workbench.errors import ProjectError
-from exam_workbench.exchange import bundle, bundled, publications, publish, reproduce
+from exam_workbench.exchange import bundle_publication, bundle_sizes, list_publications, publish_qrels, reproduce_qrels
 from exam_workbench.labels import Policy
-from exam_workbench.records import activity
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project, no_room
 from pages.parts.shared import error_messages
 from tests.made.fuzz_parquet import exported, fill_most
@@ -25,8 +25,8 @@ DRILL = """
 import contextlib, gzip, io, json, os, resource, shutil, sys, zipfile
 from pathlib import Path
 from exam_workbench.atomic_files import PREFIX
-from exam_workbench.cli import run
-from exam_workbench.exchange import check, publications
+from exam_workbench.cli import run_command
+from exam_workbench.exchange import check_project, list_publications
 from exam_workbench.store import open_project
 
 os.environ["EXAM_PROJECT"] = "some.duckdb"
@@ -60,18 +60,19 @@ for act in ACTS:
         # No file may grow beyond this: what a full disk says, but with a reason of its own.
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, unlimited))
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
-            code = run(act.split())
+            code = run_command(act.split())
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
         left = [one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")]
         project = open_project(Path("some.duckdb"))
-        made, published = len(publications(project)) - published, len(publications(project))
+        now = len(list_publications(project))
+        made, published = now - published, now
         project.close()
         cut = [name for name in OLD if not is_whole(name)]
         print(json.dumps([act, limit, code, said.getvalue(), made, cut, left]))
         for name in {*os.listdir()} - before - {"new.tsv"} - {*OLD}:
             shutil.rmtree(name) if os.path.isdir(name) else os.unlink(name)
 project = open_project(Path("some.duckdb"))
-assert not any(check(project).values())
+assert not any(check_project(project).values())
 """
 
 
@@ -105,26 +106,26 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 def test_what_cannot_be_delivered_is_not_on_record(project: Project) -> None:
     """A publication, a bundle, and qrels made again are recorded after their files are in place, or not at all."""
-    (manifest,) = publications(project)
-    before = project.version(), len(activity(project).acts)
+    (manifest,) = list_publications(project)
+    before = project.version(), len(list_actions(project).acts)
     seen = list[int]()
 
     def fail(content: object) -> None:
-        seen.append(len(publications(project)))
+        seen.append(len(list_publications(project)))
         raise OSError(28, "full")
 
     for act in (
-        lambda: publish(project, Policy(), "ann", deliver=fail),
-        lambda: bundle(project, Policy(), "ann", deliver=fail),
-        lambda: reproduce(project, manifest, "ann", fail),
+        lambda: publish_qrels(project, Policy(), "ann", deliver=fail),
+        lambda: bundle_publication(project, Policy(), "ann", deliver=fail),
+        lambda: reproduce_qrels(project, manifest, "ann", fail),
     ):
         with pytest.raises(OSError):
             act()
-    assert seen == [1, 1, 1] and publications(project) == [manifest] and bundled(project) == {}
-    assert (project.version(), len(activity(project).acts)) == before
+    assert seen == [1, 1, 1] and list_publications(project) == [manifest] and bundle_sizes(project) == {}
+    assert (project.version(), len(list_actions(project).acts)) == before
     delivered = list[bytes]()
-    packed = bundle(project, Policy(), "ann", deliver=delivered.append)
-    assert delivered == [packed] and len(publications(project)) == 2 and len(bundled(project)) == 1
+    packed = bundle_publication(project, Policy(), "ann", deliver=delivered.append)
+    assert delivered == [packed] and len(list_publications(project)) == 2 and len(bundle_sizes(project)) == 1
 
 
 def test_the_screens_say_a_full_disk_as_commands_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.audit import Goal, design, draw, judge as give_verdict
+from exam_workbench.audit import Goal, design_audit, draw_batch, judge_drawn as give_verdict
 from exam_workbench.bank import question_text_key
 from exam_workbench.errors import ProjectError
 from exam_workbench.records import (
@@ -44,8 +44,8 @@ sys.stdin.read()
 def fill_all(project: Project) -> None:
     fill(project, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
-    audit = design(project, "an audit", "P@2", Goal("best"), seed=1, author="org")
-    draw(project, audit, "org")
+    audit = design_audit(project, "an audit", "P@2", Goal("best"), seed=1, author="org")
+    draw_batch(project, audit, "org")
     for passage in ("p1", "p2"):
         give_verdict(project, audit, "q1", passage, 1, "ann")
     with project.transaction() as cursor:
@@ -200,7 +200,7 @@ def test_who_holds_the_project_is_called_by_what_it_is(
 def test_a_process_that_is_gone_is_called_by_its_number() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    found = engine.describe(process.pid, "python3")
+    found = engine.describe_process(process.pid, "python3")
     assert found.name == f"process {process.pid} (python3)"
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.answers._answer_checks import JUDGES, accepts, answer_judge, judge_scores
+from exam_workbench.answers._answer_checks import JUDGES, accepts_score, answer_judge, judge_scores
 from exam_workbench.graders import load_encoder, model_folder
 from exam_workbench.measures.answers import against_people
 from tests.made.gold_corpus import corpus
@@ -21,7 +21,7 @@ def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) ->
     right, wrong = ("Bobby Scott", ["Bob Russell", "bobby scott"]), ("the capital of Peru", ["Bobby Scott"])
     scores = judge_scores(name, [right, wrong, ("anything", []), right, ("", ["Bobby Scott"])])
     assert scores[0] == scores[3] == pytest.approx(1)
-    assert [accepts(name, one) for one in scores] == [True, False, None, True, False]
+    assert [accepts_score(name, one) for one in scores] == [True, False, None, True, False]
     assert scores[4] == 0 and 0 <= (scores[1] or 0) < JUDGES[name].threshold <= JUDGES[name].top
 
 
@@ -39,7 +39,7 @@ def test_a_model_is_asked_by_whoever_has_one() -> None:
     with refusal("unknown-answer-judge") as caught:
         answer_judge("rouge")
     assert "rouge1" in caught.value.hint
-    assert accepts("graded", 4) and not accepts("graded", 3) and accepts("graded", 3, threshold=3)
+    assert accepts_score("graded", 4) and not accepts_score("graded", 3) and accepts_score("graded", 3, threshold=3)
 
 
 def test_token_vectors_are_those_of_the_tokens_alone() -> None:
@@ -54,7 +54,7 @@ def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(shar
     people = [row.people for row in rows]
     assert len(rows) == 3548 and len({row.question for row in rows}) == 301 and len({row.system for row in rows}) == 12
     pairs = [(row.answer, row.gold) for row in rows]
-    said = {name: [accepts(name, one) for one in judge_scores(name, pairs)] for name in ("em", "f1", "contains")}
+    said = {name: [accepts_score(name, one) for one in judge_scores(name, pairs)] for name in ("em", "f1", "contains")}
     said |= {name: [row.published[name] for row in rows] for name in PUBLISHED}
     kappas = {name: against_people(verdicts, people, samples=1).kappa.value for name, verdicts in said.items()}
     assert {name: round(value or 0, 3) for name, value in kappas.items()} == {

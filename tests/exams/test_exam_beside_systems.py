@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.exams import Plan, Sit, add_student, sit
+from exam_workbench.exams import Plan, Sit, add_student, sit_exam
 from exam_workbench.grading import left_out
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import add_queries
@@ -26,7 +26,7 @@ def put_by_hand(project: Project, prefix: str) -> list[Question]:
     questions = [replace(item(number), question_id=f"{prefix}{number}", query_id="quiz") for number in (1, 2)]
     with project.transaction() as cursor:
         add_queries(cursor, [Query("quiz", "Our own exam")], replace=False)
-    bank.save(project, questions, "written by hand", "ann")
+    bank.save_version(project, questions, "written by hand", "ann")
     return questions
 
 
@@ -58,27 +58,27 @@ def test_an_exam_is_a_query_without_passages_that_asks_choices_alone(with_runs: 
     def exams() -> list[str]:
         return bank.exam_queries(with_runs, bank.latest_version(with_runs))
 
-    before = bank.counts(with_runs)
+    before = bank.project_counts(with_runs)
     by_hand = put_by_hand(with_runs, "h")
     assert exams() == ["quiz"]
-    after = bank.counts(with_runs)
+    after = bank.project_counts(with_runs)
     assert (after["exams"], after["items"]) == (1, 2) and after["queries"] - before["queries"] == 1
     spec = GraderSpec("any", "self-rating", "")
     assert left_out(with_runs, spec, bank.latest_version(with_runs)).total == 0, "no grader passes its items over"
     # What people ask of passages beside it makes a query of it, as does a subtopic, whose topics may have passages.
     version = bank.latest_version(with_runs)
     plain = Question("h3", "quiz", "What is a metal?")
-    bank.save(with_runs, [plain], "a question", "ann")
+    bank.save_version(with_runs, [plain], "a question", "ann")
     assert exams() == [] and bank.exam_queries(with_runs, version) == ["quiz"]
-    bank.save(with_runs, [replace(plain, active=False)], "retired", "ann")
+    bank.save_version(with_runs, [replace(plain, active=False)], "retired", "ann")
     assert exams() == ["quiz"]
-    bank.save(with_runs, [replace(by_hand[0], subtopic_id="part")], "a subtopic", "ann")
+    bank.save_version(with_runs, [replace(by_hand[0], subtopic_id="part")], "a subtopic", "ann")
     assert exams() == []
 
 
 def test_what_comes_next_for_an_exam_alone(project: Project) -> None:
     def following(unsaved: int = 0) -> tuple[str, str]:
-        step = bank.next_step(bank.counts(project), unsaved=unsaved)
+        step = bank.next_step(bank.project_counts(project), unsaved=unsaved)
         return step.screen, step.sentence
 
     put_exam(project)
@@ -86,5 +86,5 @@ def test_what_comes_next_for_an_exam_alone(project: Project) -> None:
     add_student(project, Plan("longest"), "ann")
     ready = following()
     assert without[0] == ready[0] == "students" and without != ready
-    sit(project, Sit(), "ann")
+    sit_exam(project, Sit(), "ann")
     assert following()[0] == "items" and following(unsaved=1)[0] == "question_bank"

@@ -15,20 +15,20 @@ from exam_workbench.exams import (
     Plan,
     Responses,
     Sit,
-    abilities,
     add_student,
     by_topic,
-    compare,
+    compare_examinees,
     exam_board,
-    grid,
+    examinee_responses,
+    fit_abilities,
+    leaderboard_grid,
     only_right,
-    responses,
-    sit,
+    sit_exam,
 )
 from exam_workbench.exams._exam_results import best_classical
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.measures import mcnemar
+from exam_workbench.measures import mcnemar_tests
 from exam_workbench.records import Student
 from exam_workbench.store import Project
 from tests.made.exams import put_exam
@@ -98,7 +98,7 @@ def test_a_grid_takes_the_best_of_the_worked_items() -> None:
     rows = {"a": [1.0, 0, 0, 0], "aa": [1.0, 1, 0, 0], "aaa": [1.0] * 4, "aaaa": [0.0] * 4, "aaaaa": [NAN] * 4}
     plain = found(rows)
     students = [student(n, model=m, retrieval=r, icl=f"ICL@{i}") for n, (m, r, i) in names.items()]
-    table = grid(exam_board(Responses(students, plain.items, plain.topics, plain.correct, plain.failed)))
+    table = leaderboard_grid(exam_board(Responses(students, plain.items, plain.topics, plain.correct, plain.failed)))
     assert (table.models, table.retrievals) == (["big", "small"], ["closed-book", "bm25", "oracle"])
     assert table.accuracy("big", "bm25") == 0.5 and table.accuracy("big", "oracle") == 1.0
     assert table.accuracy("small", "bm25") is None and table.accuracy("small", "closed-book") is None
@@ -119,7 +119,7 @@ def test_mcnemar_is_the_exact_binomial_test() -> None:
 
     for more, fewer in ((0, 0), (1, 0), (5, 0), (8, 2), (3, 3), (20, 9)):
         differences = np.array([[1.0]] * more + [[-1.0]] * fewer + [[0.0]] * 4 + [[NAN]])
-        (p,) = mcnemar(differences)
+        (p,) = mcnemar_tests(differences)
         if more + fewer:
             assert p == pytest.approx(binomtest(more, more + fewer).pvalue)
         else:
@@ -129,14 +129,14 @@ def test_mcnemar_is_the_exact_binomial_test() -> None:
 @pytest.mark.parametrize("test", ["mcnemar", "randomisation"])
 def test_students_are_compared_on_what_both_answered(test: str) -> None:
     rows = {"a": [1.0] * 12, "b": [0.0] * 11 + [NAN], "c": [1.0] * 12}
-    first, same, last = compare(found(rows), test)  # type: ignore[arg-type]
+    first, same, last = compare_examinees(found(rows), test)  # type: ignore[arg-type]
     assert (first.first, first.second, first.items, first.only_first, first.only_second) == ("a", "b", 11, 11, 0)
     assert first.difference == 1 and first.p is not None and first.p < 0.01
     assert first.adjusted == pytest.approx(min(1, 2 * first.p))
     assert first.differ and not same.differ
     assert same.p is None and same.adjusted is None and same.difference == 0
     assert last.difference == -1
-    assert compare(found({"a": [1.0]})) == []
+    assert compare_examinees(found({"a": [1.0]})) == []
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 1.0, NAN]), min_size=4, max_size=4), min_size=1, max_size=4))
@@ -149,24 +149,24 @@ def test_a_board_counts_every_item_once(rows: list[list[float]]) -> None:
 def test_responses_are_students_by_items_with_their_factors(project: Project, tmp_path: Path) -> None:
     questions = put_exam(project, 4, ("x", "y"))
     add_student(project, Plan("longest", factors={"kind": "rule"}), "ann")
-    sit(project, Sit(), "ann")
+    sit_exam(project, Sit(), "ann")
     matrix = tmp_path / "m.csv"
     matrix.write_text("student,i2,i1,new\npaper,1,0,1\n")
     import_files(project, "responses-matrix", [Source.of(matrix)], "ann")
-    got = responses(project)
+    got = examinee_responses(project)
     assert got.items == ["i1", "i2", "i3", "i4", "new"] and got.topics == ["x", "y", "x", "y", None]
     assert got.names == ["longest answer closed-book", "paper"]
     assert np.isnan(got.correct).tolist() == [[False] * 4 + [True], [False, False, True, True, False]]
     assert got.correct[1, [0, 1, 4]].tolist() == [0, 1, 1]
     assert got.factors["model"] == ["longest answer", "not stated"] and got.factors["kind"] == ["rule", "not stated"]
-    only = responses(project, ["paper"], ["i2", "i1"])
+    only = examinee_responses(project, ["paper"], ["i2", "i1"])
     assert only.correct.tolist() == [[1, 0]]
     with refusal("unknown-item", "nowhere"):
-        responses(project, items=["nowhere"])
+        examinee_responses(project, items=["nowhere"])
     # A retired item counts no longer, and can still be asked about.
-    bank.save(project, [replace(questions[0], active=False)], "away", "ann")
-    assert responses(project).items == ["i2", "i3", "i4", "new"]
-    assert responses(project, ["paper"], ["i1"]).correct.tolist() == [[0]]
+    bank.save_version(project, [replace(questions[0], active=False)], "away", "ann")
+    assert examinee_responses(project).items == ["i2", "i3", "i4", "new"]
+    assert examinee_responses(project, ["paper"], ["i1"]).correct.tolist() == [[0]]
 
 
 def test_items_that_just_one_of_two_got_right() -> None:
@@ -177,12 +177,12 @@ def test_answers_that_come_while_a_sitting_goes_on_are_not_overlooked(project: P
     put_exam(project, 12)
     for seed in range(2):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
-    sit(project, Sit(("chance 0",)), "ann")
-    assert len(abilities(project).students) == 1
+    sit_exam(project, Sit(("chance 0",)), "ann")
+    assert len(fit_abilities(project).students) == 1
     with project.transaction() as cursor:
         # As a sitting commits them: no act says so before its end.
         cursor.execute(
             "INSERT INTO answers SELECT * REPLACE"
             " ((SELECT student_key FROM students WHERE name = 'chance 1') AS student_key) FROM answers"
         )
-    assert len(abilities(project).students) == 2
+    assert len(fit_abilities(project).students) == 2

@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.exams import Item, Thresholds, judged, usual_thresholds, value_row
-from exam_workbench.exams._item_filters import VALUE_COLUMNS, Checked, jaccard, measure, nearest_gram, rouge_l, words
+from exam_workbench.exams import Item, Thresholds, apply_thresholds, usual_thresholds, value_row
+from exam_workbench.exams._item_filters import (
+    VALUE_COLUMNS,
+    Checked,
+    measure_items,
+    multiset_jaccard,
+    nearest_gram,
+    rouge_l,
+    split_words,
+)
 from exam_workbench.exams._item_retrievals import Encode, kept_vectors
 from exam_workbench.store import Project
 from tests.made.refusals import refusal
@@ -34,14 +42,14 @@ def counted(texts: Sequence[str]) -> np.ndarray:
 
 def check(items: Sequence[Item], thresholds: Thresholds | None = None, *, encode: Encode) -> list[Checked]:
     """All values of items, and the rules that each breaks; without thresholds, those that remove 5 % each."""
-    values = measure(items, encode)
-    return judged(values, usual_thresholds(values) if thresholds is None else thresholds)
+    values = measure_items(items, encode)
+    return apply_thresholds(values, usual_thresholds(values) if thresholds is None else thresholds)
 
 
 def test_the_nearest_gram_of_a_source_is_found_with_its_similarity() -> None:
-    value, gram = nearest_gram(words(SOURCE), words("the MOON pulls the water"), 4)
+    value, gram = nearest_gram(split_words(SOURCE), split_words("the MOON pulls the water"), 4)
     assert (value, gram) == (4 / 5, "the moon pulls the"), "a multiset: 'the' counts twice; the first of equals"
-    assert nearest_gram(words("one two"), words("two three four"), 5) == (1 / 4, "one two"), (
+    assert nearest_gram(split_words("one two"), split_words("two three four"), 5) == (1 / 4, "one two"), (
         "a short source is one gram"
     )
     assert nearest_gram([], ["a"], 2) == nearest_gram(["a"], [], 2) == (0.0, "")
@@ -54,7 +62,7 @@ few_words = st.lists(st.sampled_from("abcd"), max_size=9)
 def test_the_nearest_gram_is_that_of_trying_them_all(source: list[str], text: list[str], n: int) -> None:
     size = min(n, len(source))
     grams = [source[at : at + size] for at in range(len(source) - size + 1)] if source and text else []
-    best = max((jaccard(gram, text) for gram in grams), default=0.0)
+    best = max((multiset_jaccard(gram, text) for gram in grams), default=0.0)
     assert nearest_gram(source, text, n)[0] == pytest.approx(best)
 
 
@@ -64,8 +72,8 @@ def test_rouge_l_is_that_of_the_published_program(one: list[str], other: list[st
 
     assert rouge_l(one, other) == pytest.approx(_score_lcs(one, other).fmeasure)
     assert (
-        jaccard(one, other)
-        == jaccard(other, one)
+        multiset_jaccard(one, other)
+        == multiset_jaccard(other, one)
         == pytest.approx(
             sum((Counter(one) & Counter(other)).values()) / (sum((Counter(one) | Counter(other)).values()) or 1)
         )
@@ -73,7 +81,7 @@ def test_rouge_l_is_that_of_the_published_program(one: list[str], other: list[st
 
 
 def test_values_of_an_item_are_those_of_the_paper() -> None:
-    (found,) = measure([ITEM], counted)
+    (found,) = measure_items([ITEM], counted)
     assert found.extra_gram is not None and found.intra_jaccard is not None and found.intra_embedding is not None
     # 5+5+4+5 words: n = 4. J of the key: 4 of 5 words; of the last choice "day at most coasts": 4 of 5.
     assert found.extra_gram.value == 0.0
@@ -87,10 +95,12 @@ def test_values_of_an_item_are_those_of_the_paper() -> None:
 
 
 def test_what_an_item_lacks_is_not_zero() -> None:
-    bare, keyless = measure([replace(ITEM, source_text=None), replace(ITEM, key=None, question_id="exam/2")], counted)
+    bare, keyless = measure_items(
+        [replace(ITEM, source_text=None), replace(ITEM, key=None, question_id="exam/2")], counted
+    )
     assert bare.extra_gram is bare.extra_embedding is None and bare.intra_jaccard is not None
     assert keyless.intra_jaccard is keyless.extra_gram is keyless.intra_rouge is None
-    (_, hits) = [one.hits for one in judged([bare, keyless], OFF)]
+    (_, hits) = [one.hits for one in apply_thresholds([bare, keyless], OFF)]
     assert [hit.rule for hit in hits] == ["no key"]
 
 
@@ -142,7 +152,7 @@ def test_items_that_ask_the_same_name_each_other() -> None:
 def many(n: int) -> list[Item]:
     """Items of random words, some of the source's."""
     draw = random.Random(3)
-    pool = [*words(SOURCE), *["alpha", "beta", "gamma", "delta", "epsilon"]]
+    pool = [*split_words(SOURCE), *["alpha", "beta", "gamma", "delta", "epsilon"]]
     made = []
     for at in range(n):
         choices = tuple(f"{' '.join(draw.sample(pool, 5))} {at}{place}" for place in range(4))
@@ -153,9 +163,9 @@ def many(n: int) -> list[Item]:
 
 
 def test_usual_thresholds_remove_five_per_cent_each_and_no_more() -> None:
-    values = measure(many(100), counted)
+    values = measure_items(many(100), counted)
     at = usual_thresholds(values)
-    fallen = Counter(hit.rule for one in judged(values, replace(at, near=None)) for hit in one.hits)
+    fallen = Counter(hit.rule for one in apply_thresholds(values, replace(at, near=None)) for hit in one.hits)
     assert all(
         0 < fallen[rule] <= 5 for rule in ("extra n-gram", "extra embedding", "intra jaccard", "intra embedding")
     )
@@ -164,19 +174,21 @@ def test_usual_thresholds_remove_five_per_cent_each_and_no_more() -> None:
 
 
 def test_a_threshold_that_is_typed_in_decides_as_its_number_says() -> None:
-    values = measure(many(40), counted)
+    values = measure_items(many(40), counted)
     bound = sorted(one.intra_embedding.value for one in values if one.intra_embedding)[-3]
-    fallen = [one for one in judged(values, replace(OFF, intra_embedding=float(f"{bound:.4f}"))) if one.hits]
+    fallen = [one for one in apply_thresholds(values, replace(OFF, intra_embedding=float(f"{bound:.4f}"))) if one.hits]
     assert len(fallen) == 3, "as large falls"
     margin = sorted(one.extra_embedding.value for one in values if one.extra_embedding)[-3]
-    assert len([one for one in judged(values, replace(OFF, extra_embedding=margin)) if one.hits]) == 2, "larger falls"
+    assert len([one for one in apply_thresholds(values, replace(OFF, extra_embedding=margin)) if one.hits]) == 2, (
+        "larger falls"
+    )
     hit = fallen[0].hits[0]
     assert hit.threshold == bound and hit.one in fallen[0].item.discriminators and hit.other == fallen[0].item.key
 
 
 def test_few_items_or_equal_ones_lose_none_to_a_quantile() -> None:
-    assert usual_thresholds(measure(many(19), counted)) == Thresholds()
-    assert usual_thresholds(measure([ITEM] * 40, counted)) == Thresholds(), "one cannot fall without all"
+    assert usual_thresholds(measure_items(many(19), counted)) == Thresholds()
+    assert usual_thresholds(measure_items([ITEM] * 40, counted)) == Thresholds(), "one cannot fall without all"
     assert usual_thresholds([]) == Thresholds() and check([], encode=counted) == []
     with refusal("share-out-of-range"):
         usual_thresholds([], 5)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import empty_generations, proposals, save_drafts, set_price
+from exam_workbench.bank import empty_generations, list_proposals, save_drafts, set_price
 from exam_workbench.errors import GradingError, InputError
 from exam_workbench.exams import (
     Wanted,
@@ -23,14 +23,14 @@ from exam_workbench.exams import (
     generation_price,
     making_of,
     proposed_items,
-    statistics,
+    summarize_items,
 )
-from exam_workbench.exams._item_generation import chunks_to_ask, shuffle_seed, shuffled
-from exam_workbench.graders import USES, Control, Price, built_in
-from exam_workbench.graders._prompts.prompt import fenced
+from exam_workbench.exams._item_generation import chunks_to_ask, shuffle_choices, shuffle_seed
+from exam_workbench.graders import USES, Control, Price, built_in_prompts
+from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.grading import Drafter, make_drafter
-from exam_workbench.jobs import jobs
-from exam_workbench.records import activity, add_passages, add_queries, close_interrupted, write_runs
+from exam_workbench.jobs import find_jobs
+from exam_workbench.records import add_passages, add_queries, close_interrupted, list_actions, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Ranked
@@ -111,9 +111,9 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
         n = one.source_passage_id[1:] if one.source_passage_id else ""
         assert (one.text, one.key, one.source_text) == (QUESTION.format(n), f"{n}b", TEXTS[f"p{n}"])
         assert one.shuffle_seed == shuffle_seed(0, one.question_id)
-        assert one.choices == shuffled([f"{n}{letter}" for letter in "abcd"], one.shuffle_seed or 0)
+        assert one.choices == shuffle_choices([f"{n}{letter}" for letter in "abcd"], one.shuffle_seed or 0)
     assert exam_items(corpus) == [], "nothing is in the bank before a person accepts it"
-    (act,) = [one for one in activity(corpus).acts if one.act == "draft items"]
+    (act,) = [one for one in list_actions(corpus).acts if one.act == "draft items"]
     for value in ("writer-1", "“Exam on DevOps”", "4 proposals", "4 passages"):
         assert value in act.said, act.said
     schema = asked[0].body["response_format"]["json_schema"]["schema"]
@@ -123,7 +123,7 @@ def test_each_passage_becomes_a_proposal_with_its_choices_in_the_order_of_the_se
 
 def test_accepted_items_keep_their_source_and_what_the_model_wrote(corpus: Project, model: Model) -> None:
     report = generate_items(corpus, model(item), "ann", Wanted(topic="sea", limit=1))
-    bank.accept(corpus, report.keys, "bob")
+    bank.accept_proposals(corpus, report.keys, "bob")
     save_drafts(corpus, "bob", "good ones")
     (made,) = exam_items(corpus, "exam")
     assert (made.topic, made.source_text) == ("sea", TEXTS[made.source_passage_id or ""])
@@ -168,7 +168,7 @@ def test_work_that_was_stopped_goes_on_with_the_rest_alone(corpus: Project, mode
     assert sorted(asked) == ["0", "1", "2", "3"]
     with refusal("no-passage-left"):
         generate_items(corpus, drafter, "ann")
-    rest, capped = jobs(corpus, "items")
+    rest, capped = find_jobs(corpus, "items")
     assert [(job.state, job.total, job.done, job.failed, job.calls) for job in (capped, rest)] == [
         ("stopped", 4, 3, 0, 3),
         ("done", 1, 1, 0, 1),
@@ -192,7 +192,7 @@ def test_what_cannot_be_read_is_counted_by_part_and_asked_again_where_that_is_sa
     assert made is not None
     assert (made.candidates, made.unparsed, made.no_answer) == (4, 3, 0)
     assert made.by_part == {"question": 1, "choices": 1, "key": 1}
-    assert statistics(exam_items(corpus), made).making == made
+    assert summarize_items(exam_items(corpus), made).making == made
     assert making_of(corpus, "q1") is None
     assert chunks_to_ask(corpus, drafter, Wanted()) == []
     assert {one.passage_id for one in chunks_to_ask(corpus, drafter, Wanted(again=True))} == {"p0", "p1", "p2"}
@@ -224,10 +224,10 @@ def test_the_prompt_of_the_paper_is_asked_word_for_word_with_the_passage_fenced(
 
     report = generate_items(corpus, model(answers), "ann", Wanted(domain="DevOps", prompt="exam-item", limit=1))
     assert [one.key for one in proposed_items(corpus)] == ["d"] and report.asked == 1
-    wording = built_in()["exam-item"].template.split("{documentation}")
+    wording = built_in_prompts()["exam-item"].template.split("{documentation}")
     assert asked[0].prompt.startswith(wording[0].replace("{task_domain}", "DevOps"))
     assert asked[0].prompt.endswith(wording[1]) and "response_format" not in asked[0].body
-    told = fenced(TEXTS[f"p{number(asked[0])}"], to_be=USES["generate items"].fenced_to_be)[1]
+    told = fence_text(TEXTS[f"p{number(asked[0])}"], to_be=USES["generate items"].fenced_to_be)[1]
     assert told in json.dumps(asked[0].body)
 
 
@@ -255,7 +255,7 @@ def test_what_cannot_be_asked_for_changes_nothing(corpus: Project, model: Model,
 def test_an_endpoint_that_cannot_be_used_is_told_and_what_came_stays(corpus: Project, model: Model) -> None:
     with pytest.raises(GradingError):
         generate_items(corpus, model(lambda seen: status(404, "no such model")), "ann")
-    assert proposals(corpus) == []
+    assert list_proposals(corpus) == []
 
 
 def write_until_killed(path: Path, url: str) -> None:
@@ -286,7 +286,7 @@ def test_writing_that_was_killed_is_marked_and_goes_on_with_the_rest(corpus: Pro
         assert process.exitcode == 9
         again = open_project(corpus.path)
         assert close_interrupted(again) == 1
-        (killed,) = jobs(again, "items")
+        (killed,) = find_jobs(again, "items")
         assert (killed.state, killed.done, len(proposed_items(again))) == ("interrupted", killed.done, killed.done)
         assert 0 < killed.done < 4
         drafter = make_drafter({"model": "writer-1", "base_url": server.url, "attempts": 1})

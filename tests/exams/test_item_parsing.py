@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.exams._item_generation import ParsedItem, Unparsed, parse_item, shuffle_seed, shuffled
+from exam_workbench.exams._item_generation import ParsedItem, Unparsed, parse_item, shuffle_choices, shuffle_seed
 
 QUESTION = "Which of the following metrics tells the total storage that the buckets of a company use?"
 CHOICES = ("BucketSizeBytes", "ObjectVersionBytes", "IncompleteMultipartUploads", "NumberOfObjects")
@@ -203,12 +203,12 @@ def test_the_order_is_that_of_exam_seed_and_item_and_the_key_goes_with_its_text(
     seed = shuffle_seed(7, "exam/a")
     # Written out, since published exams have to come out the same years later.
     assert seed == 6933336395320096489
-    assert shuffled(CHOICES, seed) == tuple(CHOICES[at] for at in (0, 3, 2, 1))
-    assert sorted(shuffled(CHOICES, seed)) == sorted(CHOICES)
+    assert shuffle_choices(CHOICES, seed) == tuple(CHOICES[at] for at in (0, 3, 2, 1))
+    assert sorted(shuffle_choices(CHOICES, seed)) == sorted(CHOICES)
     assert shuffle_seed(7, "exam/a") == seed != shuffle_seed(8, "exam/a")
     assert 0 <= seed < 2**63
 
 
 def test_after_shuffling_no_place_is_the_right_one_more_often_than_by_chance() -> None:
-    places = Counter(shuffled(CHOICES, shuffle_seed(0, f"exam/{n}")).index(CHOICES[0]) for n in range(1000))
+    places = Counter(shuffle_choices(CHOICES, shuffle_seed(0, f"exam/{n}")).index(CHOICES[0]) for n in range(1000))
     assert all(200 < places[at] < 300 for at in range(4))

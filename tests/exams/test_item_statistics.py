@@ -11,8 +11,8 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.bank import set_categories
 from exam_workbench.errors import FileError
-from exam_workbench.exams import Item, categories, exam_items, set_keywords, statistics
-from exam_workbench.exams._item_filters import bloom, built_in_keywords, keywords, question_types
+from exam_workbench.exams import Item, categorize_items, exam_items, set_keywords, summarize_items
+from exam_workbench.exams._item_filters import bloom_levels, built_in_keywords, project_keywords, question_types
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Query, Question
@@ -36,7 +36,7 @@ ITEMS = [
 
 
 def test_baselines_say_what_guessing_earns() -> None:
-    said = statistics(ITEMS)
+    said = summarize_items(ITEMS)
     assert (said.items, said.without_key, said.retired) == (3, 1, 1)
     assert (said.fixed_answer, said.fixed_letter) == (pytest.approx(2 / 3), "A")
     # The second and the third: as long as every choice is enough.
@@ -48,7 +48,7 @@ def test_baselines_say_what_guessing_earns() -> None:
 
 
 def test_an_exam_without_items_has_no_baselines() -> None:
-    said = statistics([])
+    said = summarize_items([])
     assert (said.items, said.fixed_answer, said.fixed_letter, said.longest_answer, said.question_length) == (
         0, None, None, None, None,
     )  # fmt: skip
@@ -56,7 +56,7 @@ def test_an_exam_without_items_has_no_baselines() -> None:
 
 def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
     double = item(6, ("all of the above", "x", "x"), 1)
-    said = statistics([*ITEMS, double], checked=check([*ITEMS, double], encode=counted))
+    said = summarize_items([*ITEMS, double], checked=check([*ITEMS, double], encode=counted))
     assert said.filtered is not None
     assert (said.filtered["duplicate choices"], said.filtered["all or none"], said.filtered["no key"]) == (1, 1, 1)
     assert said.kept is not None and said.kept + len({4, 6}) <= 5
@@ -73,7 +73,7 @@ def test_filters_are_counted_by_rule_and_what_breaks_none_is_kept() -> None:
     ],
 )
 def test_a_question_is_of_the_levels_whose_words_it_has(text: str, levels: tuple[str, ...]) -> None:
-    assert bloom(text) == levels
+    assert bloom_levels(text) == levels
 
 
 def test_six_levels_have_words_of_their_own() -> None:
@@ -96,7 +96,7 @@ def fill_exam(project: Project) -> None:
         Question(f"exam/{at}", "exam", text, "choice", answer_key="a", choices=("a", "b"))
         for at, text in enumerate(("Explain what it is.", "Zap it, when?"))
     ]
-    bank.save(project, made, "made", "ann")
+    bank.save_version(project, made, "made", "ann")
 
 
 @pytest.fixture
@@ -106,27 +106,27 @@ def exam(tmp_path: Path) -> Iterator[Project]:
 
 def test_a_person_overrides_categories_and_goes_back(exam: Project) -> None:
     items = exam_items(exam)
-    assert categories(exam, items)["bloom"] == {"exam/0": ("Understanding",), "exam/1": ("Uncategorized",)}
+    assert categorize_items(exam, items)["bloom"] == {"exam/0": ("Understanding",), "exam/1": ("Uncategorized",)}
     set_categories(exam, ["exam/1"], "bloom", ["Creating"], "ann")
     set_categories(exam, ["exam/1"], "question type", ["Why"], "ann")
-    by = categories(exam, items)
+    by = categorize_items(exam, items)
     assert (by["bloom"]["exam/1"], by["question type"]["exam/1"]) == (("Creating",), ("Why",))
     set_categories(exam, ["exam/1"], "bloom", None, "ann")
-    assert categories(exam, items)["bloom"]["exam/1"] == ("Uncategorized",)
+    assert categorize_items(exam, items)["bloom"]["exam/1"] == ("Uncategorized",)
     with refusal("unknown-category-scheme", "colour"):
         set_categories(exam, ["exam/1"], "colour", ["red"], "ann")  # type: ignore[arg-type]
 
 
 def test_a_project_has_keywords_of_its_own(exam: Project) -> None:
     set_keywords(exam, "Zapping: [zap]\n", "ann")
-    assert keywords(exam) == {"Zapping": ("zap",)}
-    assert categories(exam, exam_items(exam))["bloom"]["exam/1"] == ("Zapping",)
+    assert project_keywords(exam) == {"Zapping": ("zap",)}
+    assert categorize_items(exam, exam_items(exam))["bloom"]["exam/1"] == ("Zapping",)
     set_keywords(exam, None, "ann")
-    assert keywords(exam) == built_in_keywords()
+    assert project_keywords(exam) == built_in_keywords()
 
 
 @pytest.mark.parametrize("text", ["", "- a", "a: b", "a: []", "a: [1]", "a: [b", "a: &x [b]\nc: *x", "1: [a]"])
 def test_keywords_that_cannot_be_read_are_refused_and_change_nothing(exam: Project, text: str) -> None:
     with pytest.raises(FileError):
         set_keywords(exam, text, "ann", "mine.yaml")
-    assert keywords(exam) == built_in_keywords()
+    assert project_keywords(exam) == built_in_keywords()

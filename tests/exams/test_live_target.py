@@ -18,16 +18,16 @@ from click.testing import CliRunner
 from exam_workbench.answers import (
     Target,
     diff_of_runs,
-    freeze,
     frozen_runs,
     measure_fall,
     query_difference,
     read_target,
+    take_snapshot,
 )
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.records import add_queries, drop_freeze, freezes, run_names
+from exam_workbench.records import add_queries, drop_freeze, list_snapshots, run_names
 from exam_workbench.store import Project
 from exam_workbench.types import Query
 from tests.made.projects import copy_of, judge
@@ -114,7 +114,7 @@ def filled(tmp_path: Path) -> Iterator[Project]:
 
 def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url: str, searcher: Searcher) -> None:
     searcher.faults = {"words of q1": [503], "words of q2": [429, 429]}
-    frozen = freeze(filled, described(url, answer="answer", rate=500), "monday", "ann")
+    frozen = take_snapshot(filled, described(url, answer="answer", rate=500), "monday", "ann")
     assert (frozen.run, frozen.answered, frozen.failed, frozen.changed) == ("monday", 8, {}, 0)
     assert searcher.seen["words of q1"] == 2 and searcher.seen["words of q2"] == 3 and searcher.seen["words of q3"] == 1
     assert frozen.system is not None and frozen.system.startswith("monday-")
@@ -125,19 +125,19 @@ def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url:
     assert ranked == [("q3-1",), ("q3-2",), ("q3-3",)]
     assert filled.value("SELECT text FROM passage_texts WHERE text LIKE 'Text q3 1%'") == "Text q3 1."
     with refusal("name-taken", "monday"):
-        freeze(filled, described(url), "monday", "ann")
+        take_snapshot(filled, described(url), "monday", "ann")
 
 
 def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: str, searcher: Searcher) -> None:
     searcher.faults = {"words of q5": [400], "words of q6": [503] * 9}
     with refusal("queries-failed", "2", "8", "q5", "HTTP", "400", kind=GradingError):
-        freeze(filled, described(url, attempts=2), "monday", "ann")
+        take_snapshot(filled, described(url, attempts=2), "monday", "ann")
     assert run_names(filled) == [] and searcher.seen["words of q5"] == 1 and searcher.seen["words of q6"] == 2
     searcher.faults = {"words of q5": [400]}
-    frozen = freeze(filled, described(url), "monday", "ann", allow_failed=True)
+    frozen = take_snapshot(filled, described(url), "monday", "ann", allow_failed=True)
     assert list(frozen.failed) == ["q5"] and frozen.answered == 7
     with refusal("queries-failed", "hits.nothing", kind=GradingError):
-        freeze(filled, described(url, passages="hits.nothing"), "tuesday", "ann")
+        take_snapshot(filled, described(url, passages="hits.nothing"), "tuesday", "ann")
 
 
 @pytest.fixture
@@ -157,12 +157,12 @@ def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
 
     target = described(url, answer="answer", concurrency=1)
     with refusal("freeze-interrupted", "3", "8", kind=GradingError):
-        freeze(filled, target, "monday", "ann", watch=interrupt)
-    (one,) = freezes(filled)
+        take_snapshot(filled, target, "monday", "ann", watch=interrupt)
+    (one,) = list_snapshots(filled)
     assert one.open and one.came == 3 and run_names(filled) == []
     # Another request would be another freeze; a query with other words is asked anew.
     with refusal("freeze-of-another-request"):
-        freeze(filled, described(url, k=2, answer="answer"), "monday", "ann")
+        take_snapshot(filled, described(url, k=2, answer="answer"), "monday", "ann")
     with filled.transaction() as cursor:
         add_queries(cursor, [Query("q1", "other words of q1")], replace=True)
     # It goes into the export as it is, and goes on there; one query fails for now.
@@ -170,31 +170,31 @@ def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
     copied = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
     searcher.faults = {"words of q5": [400]}
     with refusal("queries-failed", "1", "8", kind=GradingError) as failure:
-        freeze(copied, target, "monday", "ann")
+        take_snapshot(copied, target, "monday", "ann")
     assert mentions(failure.value.hint, "7") and run_names(copied) == []
-    frozen = freeze(copied, described(url, answer="answer", rate=900, attempts=1), "monday", "ann")
+    frozen = take_snapshot(copied, described(url, answer="answer", rate=900, attempts=1), "monday", "ann")
     assert (frozen.before, frozen.answered, frozen.queries, frozen.failed) == (7, 8, 8, {})
     assert searcher.seen == {f"words of {name}": 1 for name in QUERIES} | {"words of q5": 2, "other words of q1": 1}
-    (ended,) = freezes(copied)
+    (ended,) = list_snapshots(copied)
     assert (ended.open, ended.queries, ended.failed, ended.came) == (False, 8, 0, 0)
     assert ended.system == "monday-responses" and copied.value("SELECT count(*) FROM frozen_queries") == 0
     assert copied.value("SELECT count(*) FROM rankings JOIN runs USING (run_key) WHERE name = 'monday'") == 24
     copied.close()
     with refusal("unknown-freeze", "tuesday"):
         drop_freeze(filled, "tuesday", "ann")
-    assert drop_freeze(filled, "monday", "ann") == 3 and freezes(filled) == []
+    assert drop_freeze(filled, "monday", "ann") == 3 and list_snapshots(filled) == []
 
 
 def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Searcher) -> None:
     target = described(url, answer="answer")
-    freeze(filled, target, "monday", "ann")
-    freeze(filled, target, "tuesday", "ann")
+    take_snapshot(filled, target, "monday", "ann")
+    take_snapshot(filled, target, "tuesday", "ann")
     assert [one.name for one in frozen_runs(filled)] == ["tuesday", "monday"]
     assert diff_of_runs(filled, "monday", "tuesday") == []
     same = measure_fall(filled, "monday", "tuesday", "nDCG@10", "NIST")
     assert (same.difference, same.p, same.fell) == (0.0, None, False)
     searcher.drift, searcher.text = True, "New text"
-    later = freeze(filled, target, "wednesday", "ann")
+    later = take_snapshot(filled, target, "wednesday", "ann")
     assert later.changed == 16
     changes = {one.query_id: one for one in diff_of_runs(filled, "tuesday", "wednesday")}
     first = changes["q1"]
@@ -260,6 +260,6 @@ def test_what_stands_in_a_query_is_no_place(url: str, searcher: Searcher, projec
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "{k} of {query_id} q1")], replace=False)
     target = described(url, method="GET", request={"q": "{query}"})
-    freeze(project, target, "got", "ann")
+    take_snapshot(project, target, "got", "ann")
     assert list(searcher.seen) == ["{k} of {query_id} q1"]
     assert target.body("q1", "x") == {"q": "x"} and described(url).body("q1", "x")["size"] == 3

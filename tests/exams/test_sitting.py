@@ -14,13 +14,13 @@ import torch
 
 from exam_workbench import bank
 from exam_workbench.errors import GradingError
-from exam_workbench.exams import Plan, Sit, add_student, responses, sit, standing, start_sitting
-from exam_workbench.exams._exam_items import tasks
-from exam_workbench.exams._examinee_setup import PROMPTS, lettered, values
+from exam_workbench.exams import Plan, Sit, add_student, examinee_responses, examinee_standing, sit_exam, start_sitting
+from exam_workbench.exams._exam_items import list_tasks
+from exam_workbench.exams._examinee_setup import PROMPTS, letter_choices, prompt_values
 from exam_workbench.exchange import export_project, import_project
-from exam_workbench.graders import Access, Control, acting, fill, origin
+from exam_workbench.graders import Access, Control, address_origin, fill_prompt, use_access
 from exam_workbench.graders._local.loading import load_model
-from exam_workbench.records import activity, answers_of, close_interrupted, find_students
+from exam_workbench.records import answers_of, close_interrupted, find_students, list_actions
 from exam_workbench.store import Project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.exams import put_exam, sittings
@@ -62,22 +62,25 @@ def test_an_endpoint_answers_by_letter_and_a_refusal_is_no_wrong_answer(
 ) -> None:
     put_exam(project, 4)  # keys B, C, D, A
     student = add_student(project, at(server), "ann")
-    (final,) = sit(project, Sit(("remote",)), "ann").values()
+    (final,) = sit_exam(project, Sit(("remote",)), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 3, 1)
-    now = standing(project, student)
+    now = examinee_standing(project, student)
     assert (now.items, now.answered, now.right, now.failed, now.missing) == (4, 3, 1, 1, 0)
     said = answers(project, "remote")
     first, second, failed, fourth = (said[f"Which metal did they keep in jar number {n}?"] for n in range(1, 5))
     assert [one.chosen for one in (first, second, fourth)] == [0, 1, 0]
     assert failed.correct is None and failed.chosen is None and "refus" in failed.reason
-    assert responses(project).correct.tolist()[0][:2] == [0.0, 0.0] and responses(project).failed.tolist()[0][2]
+    assert (
+        examinee_responses(project).correct.tolist()[0][:2] == [0.0, 0.0]
+        and examinee_responses(project).failed.tolist()[0][2]
+    )
     # Nothing is asked twice; what failed only where somebody says so, and every attempt stays on record.
     for request, asked in ((Sit(), 0), (Sit(only_failed=True), 1), (Sit(retry_failed=True), 1)):
-        (final,) = sit(project, request, "ann").values()
+        (final,) = sit_exam(project, request, "ann").values()
         assert final.total == asked
     assert project.value("SELECT count(*) FROM answers") == 6
     assert [state for _, state, _ in sittings(project)] == ["done"] * 4
-    assert any("remote" in act.said and act.act.startswith("sitting ") for act in activity(project).acts)
+    assert any("remote" in act.said and act.act.startswith("sitting ") for act in list_actions(project).acts)
 
 
 def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Project, server: EndpointServer) -> None:
@@ -85,7 +88,7 @@ def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Proj
     add_student(project, at(server, retrieval="oracle"), "ann")
 
     def asked() -> int:
-        return sum(progress.total for progress in sit(project, Sit(), "ann").values())
+        return sum(progress.total for progress in sit_exam(project, Sit(), "ann").values())
 
     assert asked() == 2
     for changed in (
@@ -93,10 +96,10 @@ def test_what_is_missing_follows_the_words_the_key_and_the_context(project: Proj
         {"answer_key": questions[0].choices[2]},
         {"choices": questions[0].choices[::-1]},
     ):
-        bank.save(project, [replace(questions[0], **changed)], "another", "ann")
+        bank.save_version(project, [replace(questions[0], **changed)], "another", "ann")
         assert (asked(), asked()) == (1, 0)
     # What was said before is found again with the words that it was said of.
-    bank.save(project, [questions[0]], "as before", "ann")
+    bank.save_version(project, [questions[0]], "as before", "ann")
     assert asked() == 0
     with project.transaction() as cursor:
         cursor.execute("UPDATE items SET source_passage_key = (SELECT min(source_passage_key) FROM items)")
@@ -107,14 +110,14 @@ def test_a_cap_stops_and_the_rest_is_answered_later(project: Project, server: En
     put_exam(project, 8)
     add_student(project, at(server), "ann")
     add_student(project, Plan("random", name="second"), "ann")
-    stopped = sit(project, Sit(max_calls=3, concurrency=1), "ann")
+    stopped = sit_exam(project, Sit(max_calls=3, concurrency=1), "ann")
     assert list(stopped) == ["remote"] and stopped["remote"].state == "stopped" and stopped["remote"].done == 3
-    limited = sit(project, Sit(limit=7), "ann")
+    limited = sit_exam(project, Sit(limit=7), "ann")
     assert [progress.done for progress in limited.values()] == [5, 2]
-    done = sit(project, Sit(), "ann")
+    done = sit_exam(project, Sit(), "ann")
     assert [progress.done for progress in done.values()] == [0, 6]
     with refusal("no-price", "m"):
-        sit(project, Sit(max_cost=1.0), "ann")
+        sit_exam(project, Sit(max_cost=1.0), "ann")
 
 
 def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: Project) -> None:
@@ -127,9 +130,9 @@ def test_a_person_stops_a_sitting_and_it_goes_on_with_what_is_missing(project: P
 
     with EndpointServer(behave) as server:
         add_student(project, at(server), "ann")
-        first = sit(project, Sit(concurrency=1), "ann", control=control)["remote"]
+        first = sit_exam(project, Sit(concurrency=1), "ann", control=control)["remote"]
         assert first.state == "cancelled" and 1 <= first.graded < 6
-        again = sit(project, Sit(concurrency=1), "ann")["remote"]
+        again = sit_exam(project, Sit(concurrency=1), "ann")["remote"]
     assert again.state == "done" and again.graded == 6 - first.graded
     assert project.value("SELECT count(*) FROM answers") == 6
 
@@ -139,7 +142,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
     with EndpointServer(lambda seen: letter(seen, "A")) as server:
         add_student(project, at(server), "ann")
         # A key that somebody typed on a screen is known to whoever acts for them, and to no other thread.
-        with acting(Access(any_address=True, typed={origin(server.url): "typed"})):
+        with use_access(Access(any_address=True, typed={address_origin(server.url): "typed"})):
             under_way = start_sitting(project, Sit(), "ann")
         under_way.control.pause()
         assert under_way.control.paused
@@ -152,7 +155,7 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
 def test_a_sitting_whose_process_died_is_told(project: Project) -> None:
     put_exam(project, 2)
     add_student(project, Plan("longest"), "ann")
-    sit(project, Sit(), "ann")
+    sit_exam(project, Sit(), "ann")
     with project.transaction() as cursor:
         cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
     assert close_interrupted(project) == 1
@@ -167,14 +170,14 @@ def test_rules_answer_without_a_model(project: Project) -> None:
         Plan("overlap", retrieval="oracle", name="finds"),
     ):  # fmt: skip
         add_student(project, plan, "ann")
-    sit(project, Sit(), "ann")
-    for task in tasks(project):
+    sit_exam(project, Sit(), "ann")
+    for task in list_tasks(project):
         longest = max(task.choices, key=len)
         assert task.choices[answers(project, "longest answer closed-book")[task.text].chosen] == longest
     chance = [[one.chosen for one in answers(project, name).values()] for name in "ab"]
     assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
     # Whoever is given the passage that says it knows.
-    found = responses(project, ["reads", "finds"])
+    found = examinee_responses(project, ["reads", "finds"])
     assert found.correct.mean() == 1
     assert all(len(one.scores) == 4 for one in answers(project, "reads").values())
 
@@ -202,14 +205,14 @@ def test_a_local_model_takes_the_likeliest_choice_for_its_length(
     put_exam(project, 3)
     settings = {"model": causal, "device": "cpu", "normalise": normalise}
     student = add_student(project, Plan(None, settings, retrieval="oracle", name="local"), "ann")
-    (final,) = sit(project, Sit(), "ann").values()
+    (final,) = sit_exam(project, Sit(), "ann").values()
     assert (final.state, final.graded) == ("done", 3), final.message
     assert student.parameters["dtype"] == "float32" and student.parameters["by"] == "likelihood"
     loaded = load_model(causal)
-    for task in tasks(project):
-        prompt = fill(PROMPTS["oracle"], values(task, (task.source or "",))).user
+    for task in list_tasks(project):
+        prompt = fill_prompt(PROMPTS["oracle"], prompt_values(task, (task.source or "",))).user
         expected = []
-        for option in lettered(task.choices):
+        for option in letter_choices(task.choices):
             whole = loaded.tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
             labels = whole.clone()
             begin = len(loaded.tokenizer(prompt).input_ids)
@@ -233,7 +236,7 @@ def test_a_model_that_changed_is_another_student(project: Project, causal: str, 
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"note": "another"}))
     with refusal("model-changed", "local", kind=GradingError):
-        sit(project, Sit(), "ann")
+        sit_exam(project, Sit(), "ann")
 
 
 def test_an_item_without_a_passage_is_left_out_and_told(project: Project) -> None:
@@ -241,32 +244,32 @@ def test_an_item_without_a_passage_is_left_out_and_told(project: Project) -> Non
     student = add_student(project, Plan("embedding", retrieval="oracle"), "ann")
     with project.transaction() as cursor:
         cursor.execute("UPDATE items SET source_passage_key = NULL WHERE rowid < 3")
-    (final,) = sit(project, Sit(), "ann").values()
+    (final,) = sit_exam(project, Sit(), "ann").values()
     assert (final.state, final.graded, final.failed) == ("done", 2, 0)
     assert re.findall(r"\d+", final.message) == ["3"], "how many were left out"
-    assert standing(project, student).without_context == 3
+    assert examinee_standing(project, student).without_context == 3
 
 
 def test_who_cannot_be_asked_is_told(project: Project) -> None:
     with refusal("no-student"):
-        sit(project, Sit(), "ann")
+        sit_exam(project, Sit(), "ann")
     add_student(project, Plan("longest"), "ann")
     with refusal("no-items"):
-        sit(project, Sit(), "ann")
+        sit_exam(project, Sit(), "ann")
     with refusal("unknown-student", "nobody"):
-        sit(project, Sit(("nobody",)), "ann")
+        sit_exam(project, Sit(("nobody",)), "ann")
 
 
 def test_students_and_their_answers_travel_with_the_project(project: Project, tmp_path: Path) -> None:
     put_exam(project, 3)
     add_student(project, Plan("embedding", retrieval="oracle", factors={"size": "small"}), "ann")
-    sit(project, Sit(), "ann")
-    before = responses(project)
+    sit_exam(project, Sit(), "ann")
+    before = examinee_responses(project)
     export_project(project, tmp_path / "out", "ann")
     again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
     try:
-        after = responses(again)
+        after = examinee_responses(again)
         assert after.students == before.students and after.correct.tolist() == before.correct.tolist()
-        assert sit(again, Sit(), "ann")[before.names[0]].total == 0
+        assert sit_exam(again, Sit(), "ann")[before.names[0]].total == 0
     finally:
         again.close()

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from exam_workbench.errors import InputError
-from exam_workbench.exams import RETRIEVERS, Plan, add_student, import_retrieval, make_retrieval, retrievals
-from exam_workbench.exams._exam_items import sheet, tasks
-from exam_workbench.exams._examinee_setup import PROMPTS, make_student, values, with_worked
-from exam_workbench.exams._item_retrievals import BM25, fuse
+from exam_workbench.exams import RETRIEVERS, Plan, add_student, import_retrieval, list_retrievals, make_retrieval
+from exam_workbench.exams._exam_items import list_tasks, make_sheet
+from exam_workbench.exams._examinee_setup import PROMPTS, make_student, prompt_values, with_worked
+from exam_workbench.exams._item_retrievals import BM25, fuse_rankings
 from exam_workbench.formats import Source
-from exam_workbench.graders import fill, pair_scores
-from exam_workbench.records import add_passages, passage_texts, put_student, retrieved, students
+from exam_workbench.graders import fill_prompt, pair_scores
+from exam_workbench.records import add_passages, list_examinees, passage_texts, put_student, read_retrieval
 from exam_workbench.store import Project
-from exam_workbench.text import normalise
+from exam_workbench.text import normalise_text
 from exam_workbench.types import Passage
 from tests.made.exams import METALS, put_exam
 from tests.made.refusals import refusal
@@ -54,13 +54,13 @@ def test_a_student_is_found_again_by_what_changes_its_answers(project: Project) 
 def test_a_student_is_added_once_with_its_components(project: Project) -> None:
     first = add_student(project, of("random", factors={"kind": "rule"}), "ann")
     again = add_student(project, of("random", name="another name"), "ann")
-    assert again == first and len(students(project)) == 1
+    assert again == first and len(list_examinees(project)) == 1
     assert dict(first.factors) == {"model": "random", "retrieval": "closed-book", "icl": "ICL@0", "kind": "rule"}
     with refusal("name-taken", "random closed-book"):
         add_student(project, of("longest", name=first.name), "ann")
     # What is said later of a component counts, and what was said before stays on record.
     add_student(project, of("random", factors={"kind": "chance"}), "bob")
-    assert students(project)[0].factors["kind"] == "chance"
+    assert list_examinees(project)[0].factors["kind"] == "chance"
     assert project.value("SELECT count(*) FROM student_factors") == 2
 
 
@@ -82,7 +82,7 @@ def test_a_student_that_makes_no_sense_is_refused(project: Project, plan: Plan, 
     put_exam(project)
     with refusal(*said):
         add_student(project, plan, "ann")
-    assert students(project) == []
+    assert list_examinees(project) == []
 
 
 CANDIDATES = "\n\nCandidates:\nA) tin\nB) iron\nC) zinc\nD) lead\n\n###Assistant: Correct answer"
@@ -100,43 +100,47 @@ def test_prompts_are_the_authors_word_for_word(
     project: Project, name: str, context: tuple[str, ...], inserted: str
 ) -> None:
     put_exam(project, 2)
-    first, second = tasks(project)
+    first, second = list_tasks(project)
     question = "###Human: Question: Which metal did they keep in jar number 1?"
-    assert fill(PROMPTS[name], values(first, context)).user == question + inserted + CANDIDATES
+    assert fill_prompt(PROMPTS[name], prompt_values(first, context)).user == question + inserted + CANDIDATES
     # Worked items come before it, each with its own context and its right choice.
-    whole = fill(with_worked(PROMPTS[name], [(second, context)]), values(first, context)).user
+    whole = fill_prompt(with_worked(PROMPTS[name], [(second, context)]), prompt_values(first, context)).user
     worked = question.replace("1", "2") + inserted + "\n\nCandidates:\nA) iron\nB) zinc\nC) lead\nD) silver"
     assert whole == f"{worked}\n\n###Assistant: Correct answer C) lead\n\n{question}{inserted}{CANDIDATES}"
 
 
 def test_what_looks_like_a_variable_in_an_item_stays_as_it_is(project: Project) -> None:
     put_exam(project, 2)
-    first, second = tasks(project)
+    first, second = list_tasks(project)
     odd = replace(second, text="Is {choices} in {context}?")
-    whole = fill(with_worked(PROMPTS["oracle"], [(odd, ("{question}",))]), values(first, ("{examples}",))).user
+    whole = fill_prompt(
+        with_worked(PROMPTS["oracle"], [(odd, ("{question}",))]), prompt_values(first, ("{examples}",))
+    ).user
     assert "Is {choices} in {context}?\n\nContext:{question}\n" in whole and "Context:{examples}\n" in whole
 
 
 def test_worked_items_are_fixed_by_the_seed_and_never_the_item_itself(project: Project) -> None:
     put_exam(project)
     student = add_student(project, of(icl=2, seed=3), "ann")
-    lines = sheet(project, student, tasks(project)).lines
+    lines = make_sheet(project, student, list_tasks(project)).lines
     shown = {line.task.question_id: [task.question_id for task, _ in line.given[2]] for line in lines}
     chosen = student.parameters["worked"]
     assert len(chosen) == 3 and all(len(worked) == 2 and item not in worked for item, worked in shown.items())
     assert all(worked == [name for name in chosen if name != item][:2] for item, worked in shown.items())
-    assert [line.context for line in lines] == [line.context for line in sheet(project, student, tasks(project)).lines]
+    assert [line.context for line in lines] == [
+        line.context for line in make_sheet(project, student, list_tasks(project)).lines
+    ]
 
 
 def test_each_student_is_given_its_own_passages(project: Project) -> None:
     put_exam(project, 3)
     make_retrieval(project, "words", "bm25", "ann", depth=2)
-    asked = tasks(project)
-    sheets = {name: sheet(project, make_student(project, of(retrieval=name)), asked) for name in RETRIEVALS}
+    asked = list_tasks(project)
+    sheets = {name: make_sheet(project, make_student(project, of(retrieval=name)), asked) for name in RETRIEVALS}
     given = {name: [line.given[1] for line in found.lines] for name, found in sheets.items()}
     assert given["closed-book"] == [(), (), ()]
     assert given["oracle"] == [(task.source,) for task in asked] == given["words"]
-    both = sheet(project, make_student(project, of(retrieval="words", k=2)), asked).lines
+    both = make_sheet(project, make_student(project, of(retrieval="words", k=2)), asked).lines
     assert [len(line.given[1]) for line in both] == [2, 2, 2]
 
 
@@ -145,10 +149,13 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project,
     run = tmp_path / "dense.run"
     run.write_text("i1 Q0 p2 1 0.5 dense\ni1 Q0 p1 2 0.9 dense\ni3 Q0 p3 1 1 dense\n")
     assert import_retrieval(project, "dense", Source.of(run), "ann") == 2
-    (told,) = retrievals(project)
+    (told,) = list_retrievals(project)
     assert (told.name, told.made_by, told.items, told.depth) == ("dense", "dense.run", 2, 2)
-    found = sheet(project, make_student(project, of(retrieval="dense")), tasks(project))
-    assert [line.given[1] for line in found.lines] == [(tasks(project)[0].source,), (tasks(project)[2].source,)]
+    found = make_sheet(project, make_student(project, of(retrieval="dense")), list_tasks(project))
+    assert [line.given[1] for line in found.lines] == [
+        (list_tasks(project)[0].source,),
+        (list_tasks(project)[2].source,),
+    ]
     assert [task.question_id for task in found.without_context] == ["i2"]
     # It is no run of a system: no board and no pool knows of it.
     assert project.value("SELECT count(*) FROM runs") == project.value("SELECT count(*) FROM pool") == 0
@@ -157,7 +164,7 @@ def test_a_run_for_an_exam_names_items_in_the_place_of_queries(project: Project,
     run.write_text("i9 Q0 p1 1 0.9 dense\n")
     with refusal("unknown-item", "i9"):
         import_retrieval(project, "other", Source.of(run), "ann")
-    assert len(retrievals(project)) == 1
+    assert len(list_retrievals(project)) == 1
 
 
 def test_bm25_scores_as_the_library_does() -> None:
@@ -165,10 +172,10 @@ def test_bm25_scores_as_the_library_does() -> None:
     texts = [" ".join(rng.choice(METALS, size)) for size in rng.integers(1, 30, 40)]
     asked = ["gold and silver", "tin tin", "nothing here", "Platinum, chrome; cobalt?"]
     theirs = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
-    theirs.index([normalise(text).split() for text in texts], show_progress=False)
+    theirs.index([normalise_text(text).split() for text in texts], show_progress=False)
     ours = BM25(texts)
     for question in asked:
-        words = normalise(question).split()
+        words = normalise_text(question).split()
         known = [word for word in words if word in theirs.vocab_dict]
         expected = theirs.get_scores(known) if known else np.zeros(len(texts))
         np.testing.assert_allclose(ours.scores(question), expected, atol=1e-5)
@@ -177,16 +184,16 @@ def test_bm25_scores_as_the_library_does() -> None:
 
 def test_a_hybrid_fuses_words_and_meaning_by_reciprocal_rank(project: Project) -> None:
     one, other = [("a", 9.0), ("b", 8.0), ("c", 7.0)], [("c", 0.9), ("a", 0.8)]
-    assert fuse([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
-    assert fuse([one, other], 1) == fuse([one, other], 3)[:1]
+    assert fuse_rankings([one, other], 3) == [("a", 1 / 61 + 1 / 62), ("c", 1 / 63 + 1 / 61), ("b", 1 / 62)]
+    assert fuse_rankings([one, other], 1) == fuse_rankings([one, other], 3)[:1]
     put_exam(project, 12)
     rankings = {}
     for name in RETRIEVERS:
         assert make_retrieval(project, name, name, "ann", depth=100) == 12
         with project.transaction() as cursor:
-            rankings[name] = retrieved(cursor, name)
+            rankings[name] = read_retrieval(cursor, name)
     for item, found in rankings["hybrid"].items():
-        expected = fuse([rankings["bm25"].get(item, []), rankings["embedding"][item]], 100)
+        expected = fuse_rankings([rankings["bm25"].get(item, []), rankings["embedding"][item]], 100)
         assert [passage for passage, _ in found] == [passage for passage, _ in expected]
 
 
@@ -198,15 +205,15 @@ def test_a_cross_encoder_orders_the_first_passages_anew(
     make_retrieval(project, "words", "bm25", "ann", depth=3)
     make_retrieval(project, "crossed", "bm25", "ann", depth=2, reranker=str(tmp_path / "cross"))
     with project.transaction() as cursor:
-        words, crossed = retrieved(cursor, "words"), retrieved(cursor, "crossed")
+        words, crossed = read_retrieval(cursor, "words"), read_retrieval(cursor, "crossed")
     texts = passage_texts(project, ["p1", "p2", "p3"])
-    questions = {one.question_id: one.text for one in tasks(project)}
+    questions = {one.question_id: one.text for one in list_tasks(project)}
     for item, ranking in crossed.items():
         names = [passage for passage, _ in words[item]]
         told = pair_scores(str(tmp_path / "cross"), [(questions[item], texts[name]) for name in names])
         scores = dict(zip(names, told, strict=True))
         assert [passage for passage, _ in ranking] == sorted(scores, key=lambda name: -scores[name])[:2]
-    assert "re-ranked by cross@" in retrievals(project)[-1].made_by
+    assert "re-ranked by cross@" in list_retrievals(project)[-1].made_by
     spans = shared_model(tmp_path_factory, build_tiny_extractive)
     with pytest.raises(InputError):
         make_retrieval(project, "other", "bm25", "ann", reranker=str(spans))

@@ -17,11 +17,11 @@ from exam_workbench.answers import (
     make_generator,
     make_judge,
 )
-from exam_workbench.exams import Plan, Sit, Wanted, add_student, sit, start_writing
+from exam_workbench.exams import Plan, Sit, Wanted, add_student, sit_exam, start_writing
 from exam_workbench.graders import Control
 from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
 from exam_workbench.grading import make_drafter
-from exam_workbench.jobs import Extent, jobs
+from exam_workbench.jobs import Extent, find_jobs
 from exam_workbench.store import Project
 from tests.answers.made import Script, Told, collection
 from tests.made.endpoint_calls import until
@@ -68,7 +68,7 @@ def test_a_sitting_goes_on_by_itself_once_the_endpoint_is_back(project: Project,
     put_exam(project, 6)
     add_student(project, Plan(None, settings(server), name="remote"), "ann")
     said: list[str] = []
-    final = sit(project, Sit(concurrency=1), "ann", control=Control(report=said.append))["remote"]
+    final = sit_exam(project, Sit(concurrency=1), "ann", control=Control(report=said.append))["remote"]
     assert (final.state, final.graded, final.failed) == ("done", 6, 0)
     assert server.counts.total() == 6 + 6, "what was answered is not asked again"
     assert ANSWERS_AGAIN in said
@@ -83,7 +83,7 @@ def test_an_endpoint_that_one_student_gave_up_is_not_waited_for_by_the_next(proj
     for name in ("first", "second"):
         add_student(project, Plan(None, settings(gone, name), name=name), "ann")
     add_student(project, Plan("random", name="chance"), "ann")
-    ended = sit(project, Sit(patience=0.02), "ann")
+    ended = sit_exam(project, Sit(patience=0.02), "ann")
     assert {name: one.state for name, one in ended.items()} == {"first": "failed", "chance": "done"}
     # The address that was waited for, and who was not begun for it: neither the one that asks no model.
     assert mentions(ended["first"].message, gone.url) and mentions(ended["first"].message, "second")
@@ -117,4 +117,4 @@ def test_writing_shows_what_it_waits_for_and_can_be_paused_and_stopped(project: 
     assert writing.control.paused and not writing.over
     writing.control.cancel()
     assert writing.wait(60) and (writing.result.asked, writing.result.stopped) == (0, 3)
-    assert writing.progress.state == jobs(project, "items")[0].state == "cancelled"
+    assert writing.progress.state == find_jobs(project, "items")[0].state == "cancelled"

@@ -9,10 +9,10 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exams import Plan, add_student, exam_items, responses
+from exam_workbench.exams import Plan, add_student, exam_items, examinee_responses
 from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
-from exam_workbench.records import students
+from exam_workbench.records import list_examinees
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.exams import put_exam
@@ -36,14 +36,14 @@ def test_a_matrix_of_items_that_nobody_knows_brings_them(project: Project, tmp_p
     assert told.counts == {"students": 2, "answers": 3, "new answers": 3, "new items": 2, "bank version": 1}
     assert project.value("SELECT count(*) FROM students") == 0
     assert take(project, "responses-matrix", tmp_path, m=text).counts == told.counts
-    found = responses(project)
+    found = examinee_responses(project)
     assert (found.names, found.items) == (["x", "y"], ["a", "b"])
-    assert {(q.query_id, q.kind, q.text) for q in bank.questions(project)} == {("exam", "choice", None)}
+    assert {(q.query_id, q.kind, q.text) for q in bank.list_questions(project)} == {("exam", "choice", None)}
     # Once more says nothing new; other answers are refused, and nothing of that file is kept.
     assert take(project, "responses-matrix", tmp_path, m=text).counts["new answers"] == 0
     with refusal("answers-differ", "y", "1"):
         take(project, "responses-matrix", tmp_path, m="student,a,b,c\nz,1,1,1\ny,1,0,1\n")
-    assert responses(project).names == ["x", "y"] and len(bank.questions(project)) == 2
+    assert examinee_responses(project).names == ["x", "y"] and len(bank.list_questions(project)) == 2
 
 
 def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Pat
            "answer_key": "q"}  # fmt: skip
     (tmp_path / "bank.jsonl").write_text(json.dumps(row) + "\n")
     import_files(project, "bank", [Source.of(tmp_path / "bank.jsonl")], "ann")
-    assert bank.questions(project)[0].text == "Which?"
-    assert responses(project).correct.tolist() == [[1]]
+    assert bank.list_questions(project)[0].text == "Which?"
+    assert examinee_responses(project).correct.tolist() == [[1]]
 
 
 def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> 
     text = "".join(json.dumps({"doc": doc, "resps": [], "acc": 1, "acc_norm": 1}) + "\n" for doc in docs)
     counts = take(project, "lm-eval", tmp_path, samples_big=text, samples_small=text).counts
     assert counts == {"students": 2, "answers": 4, "new answers": 4, "new items": 1, "bank version": 2}
-    found = responses(project)
+    found = examinee_responses(project)
     assert (found.names, found.items) == (["big", "small"], ["i1", "i2", "more"])
     assert found.correct[:, [0, 2]].tolist() == [[1, 1], [1, 1]]
     # The same words with another key are another item.
@@ -81,7 +81,7 @@ def test_components_are_told_of_students_before_and_after_they_sat(project: Proj
     counts = take(project, "students", tmp_path, c="student,llm,size\nchance,dice,none\nx,llama,7\n").counts
     assert counts == {"students": 2, "new students": 1, "new components": 4}
     take(project, "responses-matrix", tmp_path, m="student,i1\nx,1\n")
-    assert responses(project).factors == {
+    assert examinee_responses(project).factors == {
         "model": ["dice", "llama"], "retrieval": ["closed-book", "not stated"], "icl": ["ICL@0", "not stated"],
         "size": ["none", "7"],
     }  # fmt: skip
@@ -102,14 +102,14 @@ def test_names_of_examinees_that_say_open_or_closed_book_are_read(project: Proje
     text = "student,i1\n" + "".join(f"{name},1\n" for name in names)
     taken = take(project, "responses-matrix", tmp_path, m=text)
     assert len(taken.notes) == 7
-    factors = {one.name: (one.factors.get("model"), one.factors.get("retrieval")) for one in students(project)}
+    factors = {one.name: (one.factors.get("model"), one.factors.get("retrieval")) for one in list_examinees(project)}
     assert factors == names
     # A file of components corrects a name, and answers that come later leave it.
     take(project, "students", tmp_path, c="student,retrieval\nmistral:closed_book,dpr\n")
     take(project, "responses-matrix", tmp_path, m="student,i2\nmistral:closed_book,1\n")
     row = json.dumps({"doc": {"id": "i1"}, "resps": [], "acc_norm": 1}) + "\n"
     take(project, "lm-eval", tmp_path, **{"samples_phi_open_book": row})
-    retrievals = {one.name: one.factors.get("retrieval") for one in students(project)}
+    retrievals = {one.name: one.factors.get("retrieval") for one in list_examinees(project)}
     assert retrievals["mistral:closed_book"] == "dpr" and retrievals["phi_open_book"] == "oracle"
 
 
@@ -118,7 +118,7 @@ def test_what_does_not_fit_the_project_is_refused(project: Project, tmp_path: Pa
     add_student(project, Plan("random", name="chance"), "ann")
     with refusal("answers-made-here", "chance"):
         take(project, "responses-matrix", tmp_path, m="student,i1\nchance,1\n")
-    bank.save(project, [Question("plain", "exam", "Why?")], "more", "ann")
+    bank.save_version(project, [Question("plain", "exam", "Why?")], "more", "ann")
     with refusal("item-without-choices", "plain", "m.csv"):
         take(project, "responses-matrix", tmp_path, m="student,plain\nx,1\n")
 
@@ -139,7 +139,7 @@ def test_answers_to_one_task_are_no_answers_to_another(project: Project, tmp_pat
     tasks = {name: samples(*((doc(f"{name} {at}"), at % 2) for at in range(3))) for name in ("arxiv", "devops")}
     for name, text in tasks.items():
         assert take(project, "lm-eval", tmp_path, **{f"samples_{name}_m": text}).counts["new items"] == 3
-    found = responses(project)
+    found = examinee_responses(project)
     assert found.correct.shape == (2, 6)
     assert [int((row == row).sum()) for row in found.correct] == [3, 3]
     # One model, two tasks: one examinee, in one import or in two.
@@ -151,9 +151,9 @@ def test_answers_to_one_task_are_no_answers_to_another(project: Project, tmp_pat
         files.append(Source.of(path))
     counts = import_files(project, "lm-eval", files, "ann").counts
     assert (counts["new answers"], counts.get("new items")) == (6, None)
-    assert responses(project, ["model"]).correct.tolist() == [[0, 1, 0, 0, 1, 0]]
+    assert examinee_responses(project, ["model"]).correct.tolist() == [[0, 1, 0, 0, 1, 0]]
     named = import_files(project, "lm-eval", files, "ann", Options(source="mine")).counts
-    assert named["new answers"] == 6 and responses(project).names[-1] == "mine"
+    assert named["new answers"] == 6 and examinee_responses(project).names[-1] == "mine"
     with pytest.raises(FileError):
         import_files(project, "lm-eval", [files[0], files[0]], "ann")
 
@@ -164,7 +164,7 @@ def test_an_id_with_other_words_is_refused_and_both_are_named(project: Project, 
         with pytest.raises(InputError) as refusal:
             take(project, "lm-eval", tmp_path, samples_b=samples((other, 1)))
         assert "Which metal?" in refusal.value.message and str(other["question"]) in refusal.value.message
-    assert responses(project).names == ["a"]
+    assert examinee_responses(project).names == ["a"]
     # The same words under another id are the same item.
     assert "new items" not in take(project, "lm-eval", tmp_path, samples_c=samples((doc("metal", id="9"), 0))).counts
 
@@ -186,7 +186,7 @@ def test_an_exam_and_its_answers_come_in_any_order(tmp_path: Path, ids: dict[str
                 data=(answers if kind == "lm-eval" else exam).encode(),
             )
             import_files(fresh, kind, [file], "ann")
-        found = responses(fresh)
+        found = examinee_responses(fresh)
         facts = {item.text: (item.key, item.source_text) for item in exam_items(fresh)}
         right = {item.text: verdict for item, verdict in zip(exam_items(fresh), found.correct[0].tolist(), strict=True)}
         made.append((facts, {text: None if verdict != verdict else verdict for text, verdict in right.items()}))

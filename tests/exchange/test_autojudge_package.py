@@ -61,7 +61,7 @@ def test_banks_pass_through_both_programs(tmp_path: Path) -> None:
     version = bank.latest_version(own)
     take(own, "bank", written(theirs(bank_in_form(own, "v3"))))
     assert bank.latest_version(own) == version
-    assert len(bank.questions(own)) == len(OWN)
+    assert len(bank.list_questions(own)) == len(OWN)
     own.close()
     # Theirs, ours, theirs.
     project = new_project(tmp_path / "project.duckdb")
@@ -114,7 +114,7 @@ def test_topics_and_reports_pass_through_their_classes(tmp_path: Path) -> None:
     topic = Request(request_id="q1", title="Tea", problem_statement="Why bitter?", background="A beginner.", limit=900)
     take(project, "queries", topic.model_dump_json(exclude_none=True))
     assert Request.model_validate_json(queries_jsonl(project, as_topics=True)) == topic
-    bank.save(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
+    bank.save_version(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
     given = Report.model_validate(report("one", "It is so.", "Because."))
     take(project, "responses", given.model_dump_json(exclude_none=True))
     take(project, "graded", [a_grade(run_id="one", nugget_id="q1/a", question=None, grade=5)], "panel.jsonl")

@@ -14,7 +14,7 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, board_in_form, import_files
 from exam_workbench.formats import BOARD_FORMS, Source
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.records import boards
+from exam_workbench.records import imported_leaderboards
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
@@ -74,13 +74,13 @@ def test_files_of_one_run_each_are_joined_under_a_name_and_a_run_in_two_of_them_
     files = [Source(name, data=f"map\tq1\t{x}\nmap\tq2\t.5\nP_5\tq1\t{x}\nP_5\tq2\t0\n".encode())
              for name, x in (("a", 0.25), ("b", 0.75))]  # fmt: skip
     import_files(project, "leaderboard", files, "ann", Options("track"))
-    assert [*boards(project)] == [("track map", "map"), ("track P_5", "P_5")]
+    assert [*imported_leaderboards(project)] == [("track map", "map"), ("track P_5", "P_5")]
     assert leaderboard(project, "AP", "track map").scores == {"b": 0.625, "a": 0.375}
     assert leaderboard(project, "AP", "track map").per_query["a"] == {"q1": 0.25, "q2": 0.5}
     twice = [files[0], Source("other/a.txt", data=files[1].data)]
     with refusal("duplicate-run", "a", kind=FileError):
         import_files(project, "leaderboard", twice, "ann", Options("again"))
-    assert len(boards(project)) == 2
+    assert len(imported_leaderboards(project)) == 2
     project.close()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench.errors import ProjectError
-from exam_workbench.exchange import bundle, bundle_again, publish
+from exam_workbench.exchange import bundle_publication, publish_qrels, reproduce_bundle
 from exam_workbench.exchange._publication import _WHAT
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.store import Project
@@ -24,16 +24,16 @@ def manifest_of(packed: bytes) -> dict:
 
 def test_later_work_does_not_change_a_bundle(later: Project) -> None:  # noqa: F811
     made = earlier().packed
-    remade = bundle_again(later, manifest_of(made), "bob")
+    remade = reproduce_bundle(later, manifest_of(made), "bob")
     assert unpacked(remade) == unpacked(made)
     assert remade == made
 
 
 def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: Project) -> None:  # noqa: F811
-    made = bundle(graded, Policy(), "ann")
+    made = bundle_publication(graded, Policy(), "ann")
     EDITS["a run is replaced"](graded)
     with refusal("bundle-differs", "leaderboard.tex", "leaderboard.tsv", kind=ProjectError):
-        bundle_again(graded, manifest_of(made), "bob")
+        reproduce_bundle(graded, manifest_of(made), "bob")
 
 
 def test_a_bundle_whose_readme_is_worded_differently_is_made_again(
@@ -42,15 +42,15 @@ def test_a_bundle_whose_readme_is_worded_differently_is_made_again(
 ) -> None:
     with monkeypatch.context() as earlier_version:
         earlier_version.setitem(_WHAT, "bank.csv", "Other words of an earlier version.")
-        made = unpacked(bundle(graded, Policy(), "ann"))
-    again = unpacked(bundle_again(graded, json.loads(made["manifest.json"]), "bob"))
+        made = unpacked(bundle_publication(graded, Policy(), "ann"))
+    again = unpacked(reproduce_bundle(graded, json.loads(made["manifest.json"]), "bob"))
     assert {name for name in made if made[name] != again[name]} == {"README.txt"}
 
 
 @pytest.mark.parametrize("asked", [1, 2, 4])
 def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Project, asked: int) -> None:  # noqa: F811
     effective = min(asked, JUDGE.max_rating)
-    files = unpacked(bundle(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
+    files = unpacked(bundle_publication(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True))
     about_qrels = files["README.txt"].decode().split(".qrels\n")[1].splitlines()[0]
     assert re.findall(r"\d+", about_qrels) == ["0", "1", str(effective), "0"]
     assert json.loads(files["manifest.json"])["policy"]["min_rating"] == effective
@@ -59,9 +59,9 @@ def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(graded: Projec
 
 
 def test_a_publication_that_was_no_bundle_is_refused(graded: Project) -> None:  # noqa: F811
-    manifest = publish(graded, Policy(), "ann").manifest
+    manifest = publish_qrels(graded, Policy(), "ann").manifest
     with refusal("not-a-bundle"):
-        bundle_again(graded, manifest, "bob")
+        reproduce_bundle(graded, manifest, "bob")
 
 
 def test_the_command_line_makes_a_bundle_again(

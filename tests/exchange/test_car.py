@@ -11,14 +11,14 @@ from exam_workbench import bank
 from exam_workbench.bank import find_grader
 from exam_workbench.errors import Report
 from exam_workbench.exchange import Options, graded_file, import_files
-from exam_workbench.formats import Source, detect
+from exam_workbench.formats import Source, detect_kind
 from exam_workbench.formats._source import Refused
 from exam_workbench.formats.query_files import outline_of, read_queries
 from exam_workbench.formats.question_bank_files import read_tqa
 from exam_workbench.grading import make_plan
 from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
-from exam_workbench.labels import Policy, basis, label_qrels, leaderboard, leaderboard_per, override
-from exam_workbench.records import judgments, rankings
+from exam_workbench.labels import Policy, add_override, basis, label_qrels, leaderboard, leaderboard_per
+from exam_workbench.records import ranking_scores, source_judgments
 from exam_workbench.review import ratings_effect, read_passage
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Query, Question, Subtopic
@@ -47,7 +47,7 @@ def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, i
 
 def test_outlines_are_queries_with_subtopics(project: Project) -> None:
     found = car.source("outlines.json", car.OUTLINES)
-    assert detect(found) == detect(car.jsonl("outlines.jsonl", car.OUTLINES)) == "queries"
+    assert detect_kind(found) == detect_kind(car.jsonl("outlines.jsonl", car.OUTLINES)) == "queries"
     assert import_files(project, "queries", [found], "ann").counts == {"queries": 2, "new queries": 2}
     rows = project.rows(
         "SELECT query_id, q.text, subtopic_id, s.text FROM subtopics s JOIN queries q USING (query_key)"
@@ -94,7 +94,7 @@ def test_sections_whose_ids_make_none_together_are_refused(section: dict[str, ob
 
 def test_tqa_is_a_bank_of_choices_with_keys() -> None:
     found = car.source("tqa.json", car.LESSONS)
-    assert detect(found) == "bank"
+    assert detect_kind(found) == "bank"
     report = Report()
     (query, questions), (_, sailing) = read_tqa(found, report, found.data.decode() if found.data else "")
     assert query == Query("L_1", "The water cycle")
@@ -123,14 +123,14 @@ def test_a_broken_lesson_is_named(project: Project) -> None:
 
 
 def test_lessons_are_the_queries_that_car_made_of_them(collection: Project) -> None:
-    asked = {q.question_id: q.query_id for q in bank.questions(collection)}
+    asked = {q.question_id: q.query_id for q in bank.list_questions(collection)}
     assert asked["NDQ_1"] == "tqa2:L_1"
     assert "NDQ_9" not in asked, "its lesson is no query of the project, and unknown ones were to be left out"
 
 
 def test_the_texts_of_a_bank_may_stand_under_questions(collection: Project) -> None:
-    assert detect(car.jsonl("car.jsonl", car.BANK)) == "bank"
-    texts = {q.question_id: (q.text, q.subtopic_id) for q in bank.questions(collection)}
+    assert detect_kind(car.jsonl("car.jsonl", car.BANK)) == "bank"
+    texts = {q.question_id: (q.text, q.subtopic_id) for q in bank.list_questions(collection)}
     assert texts[f"{T1}/how"] == ("How does water rise?", "T_1")
 
 
@@ -164,7 +164,7 @@ def test_what_an_override_would_do_is_what_it_does(collection: Project, measure:
     for question in ("NDQ_2", f"{T1}/how"):
         foretold = ratings_effect(collection, measure, Policy(), "p2", {question: (0, 5)})
         assert foretold.before.scores == leaderboard(collection, measure).scores
-        override(collection, question, "p2", 5, "it does", "ann")
+        add_override(collection, question, "p2", 5, "it does", "ann")
         assert foretold.after.scores == leaderboard(collection, measure).scores
 
 
@@ -201,7 +201,10 @@ def test_rankings_and_judgments_are_of_the_facets_that_they_name(collection: Pro
         for topic, ranking in by_topic.items()
         for passage, rank, score in ranking
     )
-    assert judgments(collection, "judgments") == {T1: {"p1": 1, "p2": 0, "p3": 0}, T2: {"p1": 1, "p2": 0, "p3": 0}}
+    assert source_judgments(collection, "judgments") == {
+        T1: {"p1": 1, "p2": 0, "p3": 0},
+        T2: {"p1": 1, "p2": 0, "p3": 0},
+    }
 
 
 def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> None:
@@ -210,7 +213,7 @@ def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> N
         "one": {T1: 1.0, T2: 0.0},
         "two": {T1: 0.5, T2: 0.0},
     }
-    found = rankings(collection)["one"][T1]
+    found = ranking_scores(collection)["one"][T1]
     assert (found["p1"], found["p2"], len(found)) == (-1.0, -3.0, 3)
     cover = leaderboard(collection, "EXAM-Cover@2").per_query
     assert cover["one"][T1] == pytest.approx(2 / 3), "p2, at rank 3, is not among the top two"
@@ -293,7 +296,7 @@ def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collect
     done = import_files(collection, "runs", runs, "ann", Options(replace=True))
     (note,) = done.notes
     check_problem(note, "one.run runs-replaced", "one", "two")
-    assert rankings(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
+    assert ranking_scores(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
     again = import_files(collection, "graded", [car.graded()], "ann")
     (kept,) = (note for note in again.notes if note.code == "run-kept" and mentions(note.reason, "one.run"))
     assert mentions(kept.reason, "one.run")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.exchange import CHECKS, _integrity as integrity, check
+from exam_workbench.exchange import CHECKS, _integrity as integrity, check_project
 from exam_workbench.exchange._integrity import Check
 from exam_workbench.store import Project, open_project
 from tests.made.fuzz_parquet import fill_most
@@ -77,7 +77,7 @@ def test_what_is_wrong_is_named_with_an_example_and_what_to_do(
     tmp_path: Path, name: str, sql: str, table: str, code: str
 ) -> None:
     project = broken(tmp_path, sql)
-    found = integrity._found(project, WHAT[name])
+    found = integrity._run_check(project, WHAT[name])
     project.close()
     assert (table, code) in {(one.table, one.code) for one in found}
     assert all(one.rows >= 1 and one.todo and one.check == name for one in found)
@@ -104,7 +104,7 @@ def test_a_table_of_somebody_else_hinders_no_other_check(tmp_path: Path) -> None
     table = '"my ""own"" notes"'
     made = f'CREATE TABLE {table} ("a b_key" INTEGER PRIMARY KEY)'
     project = broken(tmp_path, f"{made}; INSERT INTO {table} VALUES (2000000)")
-    found = {one.check: (one.table, one.example) for several in check(project).values() for one in several}
+    found = {one.check: (one.table, one.example) for several in check_project(project).values() for one in several}
     project.close()
     name = 'my "own" notes'
     assert found == {"schema": (name, ""), "keys": (name, "a b_key 2000000")}
@@ -115,7 +115,7 @@ def test_damage_in_a_table_is_found_and_the_rest_is_looked_at_all_the_same(tmp_p
     file_of(fill_most).write(path)
     damage(path, "queries", "text")
     project = open_project(path, read_only=True)
-    found = check(project)
+    found = check_project(project)
     project.close()
     assert [(one.table, one.code) for one in found["file"]] == [("queries", "unreadable-table")]
     assert not found["revisions"] and not found["keys"]

@@ -15,7 +15,7 @@ from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import (
     DataSet,
     Options,
-    check,
+    check_project,
     export_project,
     find_data_set,
     import_beir,
@@ -23,13 +23,13 @@ from exam_workbench.exchange import (
     import_files,
     import_project,
 )
-from exam_workbench.exchange._integrity import with_rows
+from exam_workbench.exchange._integrity import filled_tables
 from exam_workbench.formats import Source
 from exam_workbench.labels import leaderboard, usual_min_judgment
 from exam_workbench.operations import find_operation
-from exam_workbench.operations.console import Guest, hosting
+from exam_workbench.operations.console import Guest, host_guest
 from exam_workbench.operations.opening import Opening
-from exam_workbench.records import Terms, judgments, sources, terms_of
+from exam_workbench.records import Terms, judgment_sources, source_judgments, terms_of
 from exam_workbench.store import Project
 from tests.made.refusals import refusal
 from tests.made.shell import Run, printed, shell_on
@@ -71,7 +71,7 @@ def texts(project: Project) -> dict[str, str | None]:
 
 def snapshot(project: Project) -> dict[str, list]:
     with project.cursor() as cursor:
-        names = sorted(with_rows(cursor))
+        names = sorted(filled_tables(cursor))
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
 
 
@@ -82,7 +82,7 @@ def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> N
     assert snapshot(project) == before
     assert import_beir(project, beir, "ann", Options()).counts == counts
     assert texts(project) == {"d1": "Cats A cat is an animal.", "d2": "Dogs"}
-    assert judgments(project, "pets/test") == {"1": {"d1": 1}, "2": {"d1": 0, "d2": 2}}
+    assert source_judgments(project, "pets/test") == {"1": {"d1": 1}, "2": {"d1": 0, "d2": 2}}
     # A run comes later, and names a passage whose text the next import brings.
     run = b"1 Q0 d1 1 2.5 sys\n2 Q0 d3 1 7 sys\n2 Q0 gone 2 6 sys\n"
     import_files(project, "runs", [Source("sys.run", data=run)], "ann")
@@ -92,8 +92,8 @@ def test_a_folder_brings_what_its_split_needs(project: Project, beir: Path) -> N
     assert leaderboard(project, "P@1", "judgments").scores == {"sys": 0.5}
     # Another split under a name of its own.
     import_beir(project, beir, "ann", Options(source="mine"), split="train")
-    assert sources(project) == ["pets/test", "mine"]
-    assert not any(check(project).values())
+    assert judgment_sources(project) == ["pets/test", "mine"]
+    assert not any(check_project(project).values())
 
 
 def test_all_passages_are_imported_on_request(project: Project, beir: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_data_set_brings_what_is_needed(project: Project, made: types.ModuleTy
     done = import_data_set(project, found, "ann", Options())
     assert done.kind == "dataset" and done.counts["new passages"] == 2 and done.counts["judgments"] == 4
     assert texts(project) == {"d1": "A cat is an animal.", "d2": "A dog is a mammal.", "nowhere": None}
-    assert sources(project) == ["made/pets"] and [one.data_set for one in terms_of(project)] == ["made/pets"]
+    assert judgment_sources(project) == ["made/pets"] and [one.data_set for one in terms_of(project)] == ["made/pets"]
     assert import_data_set(project, found, "ann", Options(), all_passages=True).counts["new passages"] == 1
     assert usual_min_judgment(project) == 1
     assert len(terms_of(project)) == 1
@@ -266,7 +266,7 @@ def test_a_server_imports_no_folder_and_no_data_set(project: Project, beir: Path
     before = snapshot(project)
     for kind, named in (("beir", str(beir)), ("dataset", "beir/scifact/test")):
         (tmp_path / kind).mkdir()
-        with hosting(Guest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
+        with host_guest(Guest(project, "ann", tmp_path / kind)), refusal("needs-a-shell"):
             find_operation("import").call({"kind": kind, "files": [Path(named)]}, Opening())
     assert snapshot(project) == before
 

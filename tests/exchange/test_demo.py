@@ -15,7 +15,7 @@ from exam_workbench.exchange import import_files, is_demo, make_demo
 from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
 from exam_workbench.labels import compare
-from exam_workbench.measures import correlate
+from exam_workbench.measures import correlate_scores
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import GraderSpec
 
@@ -70,7 +70,7 @@ def test_its_grader_agrees_with_the_assessors_except_on_the_query_with_planted_p
         taus = {}
         for query in found.board.query_ids:
             of_query = [{run: board[run][query] for run in board} for board in (mine, theirs)]
-            taus[query] = correlate(*of_query).kendall or 0
+            taus[query] = correlate_scores(*of_query).kendall or 0
         assert min(taus, key=lambda query: taus[query]) == "fish-mercury"
         # The tour needs systems that grader and assessors order differently.
         assert found.board.systems[0].run != found.official.systems[0].run

@@ -16,7 +16,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.exchange._collections import FILES
-from exam_workbench.records import boards
+from exam_workbench.records import imported_leaderboards
 from exam_workbench.store import open_project
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
@@ -68,7 +68,7 @@ def test_an_autojudge_round_trip_on_the_demo(tmp_path: Path, warm_exam: Path, gr
     write_lines(tmp_path / "reports.jsonl", reports)
     run_guide("exchange-with-autojudge.md", tmp_path, warm_exam, graded_demo)
     with closing(open_project(tmp_path / "demo.duckdb")) as project:
-        assert ("autojudge", "EXAM-Cover@20") in boards(project)
+        assert ("autojudge", "EXAM-Cover@20") in imported_leaderboards(project)
         # The bank came back as it was: the demo alone made versions.
         assert not project.rows("SELECT * FROM bank_versions WHERE note LIKE '%banks.jsonl%'")
         assert bank.latest_version(project)

@@ -10,10 +10,10 @@ from click.testing import CliRunner
 
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, InputError
-from exam_workbench.exams import Plan, add_student, answers_csv, exam_items, exam_json, responses, sit_by_rules
+from exam_workbench.exams import Plan, add_student, answers_csv, exam_items, exam_json, examinee_responses, sit_by_rules
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.records import put_retrieval, retrieved
+from exam_workbench.records import put_retrieval, read_retrieval
 from exam_workbench.store import Project, open_project
 from tests.made.exams import put_exam
 from tests.made.projects import new_project
@@ -38,11 +38,11 @@ def test_an_exam_and_its_answers_are_read_back(project: Project, tmp_path: Path)
     ]
     assert facts[0] == facts[1] and len(facts[0]) == 5
     with fresh.transaction() as cursor:
-        assert [len(ranking) for ranking in retrieved(cursor, "bm25").values()] == [2]
+        assert [len(ranking) for ranking in read_retrieval(cursor, "bm25").values()] == [2]
     assert exam_json(fresh) == written
     other = new_project(tmp_path / "other.duckdb")
     import_files(other, "responses-matrix", [Source("answers.csv", data=table.encode())], "ann")
-    theirs, ours = responses(other), responses(project)
+    theirs, ours = examinee_responses(other), examinee_responses(project)
     assert (theirs.names, theirs.items) == (ours.names, ours.items)
     assert theirs.correct.tolist() == ours.correct.tolist()
     fresh.close()

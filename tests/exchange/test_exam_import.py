@@ -14,8 +14,8 @@ from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exams import exam_items
 from exam_workbench.exchange import Options, import_files
-from exam_workbench.formats import Source, detect, exam_files
-from exam_workbench.records import add_passages, retrieved
+from exam_workbench.formats import Source, detect_kind, exam_files
+from exam_workbench.records import add_passages, read_retrieval
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage
 from tests.made.projects import new_project
@@ -44,7 +44,7 @@ def source(content: object) -> Source:
 
 
 def test_an_exam_is_recognised_read_and_written_again() -> None:
-    assert detect(source(ITEMS)) == "exam"
+    assert detect_kind(source(ITEMS)) == "exam"
     report = Report()
     found = exam_files.read_exam(source(ITEMS), report)
     assert [one.key for one in found] == ["BucketSizeBytes", "salt"] and report.count == 0
@@ -93,7 +93,9 @@ def test_items_come_with_their_sources_and_what_was_retrieved(project: Project) 
     assert (first.key, first.source_text) == ("BucketSizeBytes", ITEMS[0]["documentation"])
     assert (second.topic, second.source_passage_id) == ("sea", "foam-1"), "a text that is there keeps its passage"
     with project.transaction() as cursor:
-        assert retrieved(cursor, "DPR") == {first.question_id: [("foam-1", 2.0), (str(first.source_passage_id), 1.0)]}
+        assert read_retrieval(cursor, "DPR") == {
+            first.question_id: [("foam-1", 2.0), (str(first.source_passage_id), 1.0)]
+        }
     again = import_files(project, "exam", [source(ITEMS)], "ann")
     assert again.counts == {"items": 2, "new items": 0, "new queries": 0, "new passages": 0}
 
@@ -105,7 +107,7 @@ def test_a_retrieval_of_other_rankings_needs_a_name_of_its_own(project: Project)
         import_files(project, "exam", [source(other)], "ann")
     import_files(project, "exam", [source(other)], "ann", Options(source="second"))
     with project.transaction() as cursor:
-        assert len(retrieved(cursor, "second DPR")) == 1
+        assert len(read_retrieval(cursor, "second DPR")) == 1
 
 
 def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:

@@ -24,8 +24,8 @@ from exam_workbench.exchange import (
     board_tsv,
     graded_file,
     import_files,
-    qrels,
     qrels_counts,
+    qrels_text,
 )
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.grading._grade_storage import add_outcomes
@@ -83,44 +83,44 @@ def graded(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(graded: Project):
-    assert qrels(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\n"
-    bank.save(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
-    assert qrels(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\nq2 0 p4 2\n"
-    assert qrels(graded, Policy(label="mean")) == "q1 0 p1 4\nq1 0 p2 1\nq2 0 p4 2\n"
-    assert qrels(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
+    assert qrels_text(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\n"
+    bank.save_version(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
+    assert qrels_text(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\nq2 0 p4 2\n"
+    assert qrels_text(graded, Policy(label="mean")) == "q1 0 p1 4\nq1 0 p2 1\nq2 0 p4 2\n"
+    assert qrels_text(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
 
 
 def test_binary_qrels_are_one_from_the_min_rating(graded: Project):
-    assert qrels(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
-    assert qrels(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
+    assert qrels_text(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
+    assert qrels_text(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
 
 
 def test_the_lines_of_qrels_are_counted_as_they_go_out(graded: Project):
     for policy in (Policy(), Policy(min_rating=5)):
         for binary in (False, True):
-            lines = Counter(int(line.split()[3]) for line in qrels(graded, policy, binary=binary).splitlines())
+            lines = Counter(int(line.split()[3]) for line in qrels_text(graded, policy, binary=binary).splitlines())
             counted = qrels_counts(graded, policy, binary)
             assert counted == dict(lines) and list(counted) == sorted(counted, reverse=True)
 
 
 def test_judgments_can_be_taken_out_as_they_came_in(graded: Project):
-    assert qrels(graded, Policy(), "assessors") == "q1 0 p1 2\nq1 0 p2 0\nq2 0 p4 -1\n"
-    assert qrels(graded, Policy(), "judgments") == qrels(graded, Policy(), "assessors")
+    assert qrels_text(graded, Policy(), "assessors") == "q1 0 p1 2\nq1 0 p2 0\nq2 0 p4 -1\n"
+    assert qrels_text(graded, Policy(), "judgments") == qrels_text(graded, Policy(), "assessors")
 
 
 def test_exporting_what_is_not_there_is_refused(graded: Project, tmp_path: Path):
     with refusal("unknown-source", "assessors"):
-        qrels(graded, Policy(), "nist")
+        qrels_text(graded, Policy(), "nist")
     with refusal("unknown-source", "assessors"):
         graded_file(graded, "nist")
     with refusal("unknown-bank-version", "9"):
         bank_jsonl(graded, 9)
     empty = new_project(tmp_path / "empty.duckdb")
     with refusal("nothing-graded"):
-        qrels(empty, Policy())
+        qrels_text(empty, Policy())
     fill(empty, QUESTIONS, {("What is A?", "p1"): None}, RUNS)
     with refusal("no-labels"):
-        qrels(empty, Policy())
+        qrels_text(empty, Policy())
     empty.close()
 
 
@@ -129,7 +129,7 @@ def test_an_id_with_white_space_cannot_go_into_qrels(project: Project):
     with project.transaction() as cursor:  # as an earlier version imported it
         cursor.execute("UPDATE queries SET query_id = 'q 1'")
     with refusal("id-with-white-space", "q", "1"):
-        qrels(project, Policy())
+        qrels_text(project, Policy())
 
 
 def meaning(project: Project) -> dict[str, list]:
@@ -163,7 +163,7 @@ def meaning(project: Project) -> dict[str, list]:
             f"SELECT DISTINCT fingerprint, q.text, p.text, f.raw FROM failures f {grader} {texts} ORDER BY ALL"
         ),
     }
-    return found | {"questions": bank.questions(project)}
+    return found | {"questions": bank.list_questions(project)}
 
 
 def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, tmp_path: Path):
@@ -204,10 +204,10 @@ def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project
 
 
 def test_the_newest_wordings_go_out_with_their_own_grades(graded: Project, tmp_path: Path):
-    bank.save(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
+    bank.save_version(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
     fresh = new_project(tmp_path / "fresh.duckdb")
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
-    assert bank.questions(fresh) == bank.questions(graded)
+    assert bank.list_questions(fresh) == bank.list_questions(graded)
     assert fresh.value("SELECT count(*) FROM question_texts WHERE text = 'What is A?'") == 0
     fresh.close()
 
@@ -226,7 +226,7 @@ def test_the_same_project_gives_the_same_bytes(graded: Project, tmp_path: Path):
     other = new_project(tmp_path / "other.duckdb")
     fill(other, QUESTIONS, dict(reversed(RATINGS.items())), RUNS)
     judge(other, dict(reversed(JUDGED.items())))
-    for write in (graded_file, bank_jsonl, bank_csv, lambda p: qrels(p, Policy())):
+    for write in (graded_file, bank_jsonl, bank_csv, lambda p: qrels_text(p, Policy())):
         assert write(copy) == write(other)
         assert write(graded) == write(graded)
     copy.close()
@@ -249,7 +249,7 @@ def test_a_bank_comes_back_as_it_went_out(project: Project, tmp_path: Path, writ
     fill(fresh, [], {}, RUNS)
     content = write(project)
     import_files(fresh, "bank", [Source("bank", data=content.encode())], "tester")
-    assert bank.questions(fresh) == bank.questions(project)
+    assert bank.list_questions(fresh) == bank.list_questions(project)
     assert write(fresh) == content
     again = import_files(project, "bank", [Source("bank", data=content.encode())], "tester")
     assert "bank version" not in again.counts
@@ -264,7 +264,7 @@ def test_no_cell_of_a_bank_is_a_formula_for_a_spreadsheet(project: Project):
 
 def test_an_older_bank_version_can_be_taken_out(graded: Project):
     before = bank_jsonl(graded)
-    bank.save(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
+    bank.save_version(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
     assert "Reworded?" in bank_jsonl(graded)
     assert bank_jsonl(graded, 1) == before
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import _question_buffer as question_buffer, _saving as saving, graders
+from exam_workbench.bank import _question_buffer as question_buffer, _saving as saving, label_graders
 from exam_workbench.errors import FileError, InputError
 from exam_workbench.exchange import (
     Group,
@@ -22,7 +22,7 @@ from exam_workbench.exchange import (
     import_files,
     import_groups,
 )
-from exam_workbench.exchange._integrity import with_rows
+from exam_workbench.exchange._integrity import filled_tables
 from exam_workbench.formats import KINDS_OF_FILE, Source
 from exam_workbench.labels import leaderboard
 from exam_workbench.records import (
@@ -30,7 +30,7 @@ from exam_workbench.records import (
     _judgments as judgments,
     _runs as runs,
     _writing_passages as writing_passages,
-    boards,
+    imported_leaderboards,
 )
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -88,7 +88,7 @@ GRADED = graded(passage("p1", "text one", {"g1/a": 4, "g1/b": 0}), passage("p4",
 def snapshot(project: Project) -> dict[str, list]:
     """Every row of every table that has any, so that a refused import can be seen to leave no trace."""
     with project.cursor() as cursor:
-        names = sorted(with_rows(cursor))
+        names = sorted(filled_tables(cursor))
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for name in names}
 
 
@@ -127,7 +127,7 @@ def test_every_kind_arrives(project: Project):
         "qrels": {"sources": 1, "judgments": 2},
         "leaderboard": {"leaderboards": 1, "systems": 2},
     }
-    assert [(q.question_id, q.weight, q.active) for q in bank.questions(project)] == [
+    assert [(q.question_id, q.weight, q.active) for q in bank.list_questions(project)] == [
         ("q1/a", 2.0, True),
         ("q2/b", 1.0, False),
     ]
@@ -136,7 +136,7 @@ def test_every_kind_arrives(project: Project):
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
     )
     assert ranked == [("sys", "q1", "p1", 1, 2.5), ("sys", "q1", "p2", 2, 1.5), ("sys", "q2", "p3", 1, 7.0)]
-    assert boards(project) == [("leaderboard", "MAP")]
+    assert imported_leaderboards(project) == [("leaderboard", "MAP")]
     assert leaderboard(project, "P@5", "qrels").scores == {"sys": pytest.approx(0.1)}
 
 
@@ -154,8 +154,8 @@ def test_a_graded_file_brings_all_it_has(project: Project):
         "questions": 2,
     }
     assert project.rows("SELECT query_id, text FROM queries") == [("g1", "a graded query")]
-    assert [(g.spec.method, g.grades) for g in graders(project)] == [("self-rating", 3), ("direct", 1)]
-    assert bank.questions(project) == [Question("g1/a", "g1", None), Question("g1/b", "g1", None)]
+    assert [(g.spec.method, g.grades) for g in label_graders(project)] == [("self-rating", 3), ("direct", 1)]
+    assert bank.list_questions(project) == [Question("g1/a", "g1", None), Question("g1/b", "g1", None)]
     assert leaderboard(project, "P@5", "judgments").scores == {"sys": pytest.approx(0.4)}
 
 
@@ -445,7 +445,7 @@ def test_a_grade_that_contradicts_a_known_one_is_told_and_the_known_one_stays(wi
 def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Project):
     take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     own = graded_file(with_graded)
-    bank.save(with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
+    bank.save_version(with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
     take(with_graded, "graded", GRADED, "g.jsonl")
     take(with_graded, "graded", own, "own.jsonl.gz")
     assert with_graded.rows(
@@ -470,10 +470,12 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
 
 
 def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(with_graded: Project):
-    bank.save(with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann")
-    edited = bank.questions(with_graded)
+    bank.save_version(
+        with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann"
+    )
+    edited = bank.list_questions(with_graded)
     assert "bank version" not in take(with_graded, "graded", GRADED, "g.jsonl").counts
-    assert bank.questions(with_graded) == edited
+    assert bank.list_questions(with_graded) == edited
 
 
 def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(project: Project):
@@ -499,7 +501,7 @@ def test_the_words_of_a_question_may_come_on_a_later_line_of_its_query(project: 
     other = new_project(tmp_path / "other.duckdb")
     counts = take(other, "graded", by_id + with_words + by_id, "g.jsonl").counts
     assert (counts["questions"], counts["new grades"]) == (2, 4)
-    assert [(one.question_id, one.text, one.weight) for one in bank.questions(other)] == [
+    assert [(one.question_id, one.text, one.weight) for one in bank.list_questions(other)] == [
         ("g1/a", "What is g1/a?", 2.0),
         ("g2/a", "What is g2/a?", 2.0),
     ]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import find_grader, graders
+from exam_workbench.bank import find_grader, label_graders
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, _file_import as file_import, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, label_qrels, leaderboard
-from exam_workbench.records import judgments, sources
+from exam_workbench.records import judgment_sources, source_judgments
 from exam_workbench.store import Project
 from tests.made.projects import grade
 from tests.made.refusals import refusal
@@ -58,23 +58,23 @@ def test_labels_become_grades_on_their_own_scale_and_no_judgments(project: Proje
     assert label_qrels(project, base) == {"q1": {"p1": 3, "p2": 0}, "q2": {"p2": 1, "p3": 2}}
     # The usual min rating is the top of the scale.
     assert base.min_rating == 3
-    assert sources(project) == ["NIST"] and judgments(project, "NIST")["q1"] == {"p1": 2, "p2": 0}
+    assert judgment_sources(project) == ["NIST"] and source_judgments(project, "NIST")["q1"] == {"p1": 2, "p2": 0}
     board = leaderboard(project, "P@1", policy=Policy(grader="umbrela", min_rating=2))
     assert board.scores == {"good": 1, "poor": 0, "bad": 0}
     # The same file again adds nothing; labels of further passages join the grader and keep its scale.
     assert take(project, "labels", LABELS, "u.qrels", source="umbrela").counts["new grades"] == 0
     more = take(project, "labels", "q1 0 p3 1\n", "v.qrels", source="umbrela")
-    assert more.counts["new grades"] == 1 and len(graders(project)) == 1
+    assert more.counts["new grades"] == 1 and len(label_graders(project)) == 1
     assert label_qrels(project, basis(project, Policy()))["q1"]["p3"] == 1
 
 
 def test_imported_labels_do_not_become_the_usual_grader(project: Project) -> None:
     fill(project)
     take(project, "labels", LABELS, "u.qrels", source="umbrela")
-    assert graders(project)[0].spec.name == "umbrela"
+    assert label_graders(project)[0].spec.name == "umbrela"
     own = replace(find_grader(project, "umbrela").spec, name="own", model="own", parameters={})
     grade(project, {("first query", "p1"): 1}, own)
-    assert [one.spec.name for one in graders(project)] == ["own", "umbrela"]
+    assert [one.spec.name for one in label_graders(project)] == ["own", "umbrela"]
 
 
 def test_a_scale_can_be_given_and_two_texts_that_are_one_have_one_label(project: Project) -> None:

@@ -20,7 +20,7 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import Options, import_files
 from exam_workbench.formats import Source, _source as source, read_small
 from exam_workbench.formats._source import parse_json
-from exam_workbench.limits import LIMITS, limit
+from exam_workbench.limits import LIMITS, read_limit
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, new_project
@@ -104,7 +104,7 @@ def test_every_limit_of_files_has_its_test() -> None:
 def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("EXAM_LIMIT_LINE", value)
     with refusal("invalid-limit", "EXAM_LIMIT_LINE"):
-        limit("LINE")
+        read_limit("LINE")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_values_and_depth_are_counted_outside_of_strings(
     json.loads(text)
     for block in (1, 3, 1 << 22):
         monkeypatch.setattr(source, "_BLOCK", block)
-        assert source._shape(text.encode()) == (values, depth)
+        assert source._json_shape(text.encode()) == (values, depth)
 
 
 def test_a_text_full_of_brackets_and_commas_is_no_deep_json() -> None:
@@ -256,7 +256,7 @@ def test_drafts_are_saved_while_a_file_is_read(
         assert saved.wait(30), "nobody could save"
         yield b"p8\ttwo\n"
 
-    monkeypatch.setattr(source, "_expanded", slow)
+    monkeypatch.setattr(source, "_expand_content", slow)
     done: list[object] = []
 
     def work() -> None:

@@ -22,8 +22,8 @@ from exam_workbench.exchange import (
     nugget_grades_jsonl,
     queries_jsonl,
 )
-from exam_workbench.exchange._integrity import check
-from exam_workbench.formats import Source, detect
+from exam_workbench.exchange._integrity import check_project
+from exam_workbench.formats import Source, detect_kind
 from exam_workbench.labels import Policy, leaderboard, nugget_board
 from exam_workbench.measures import nugget_scores
 from exam_workbench.records import add_queries, queries_of
@@ -110,7 +110,9 @@ def own(project: Project) -> Project:
 
 
 def kept(project: Project) -> list[tuple[Any, ...]]:
-    return [(q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note) for q in bank.questions(project)]
+    return [
+        (q.text, q.kind, q.weight, q.active, q.subtopic_id, q.answer_key, q.note) for q in bank.list_questions(project)
+    ]
 
 
 def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
@@ -128,8 +130,8 @@ def test_a_bank_of_v3_is_read_by_its_keys(project: Project):
     (query,) = queries_of(project)
     assert query == Query("tea", TEA["title_query"], "A beginner asks.", (Subtopic(parent, parent),))
     # An id that is no more than the hash of the words would be the id of several questions.
-    assert [q.question_id for q in bank.questions(project)][2] == "tea-2"
-    assert all(q.question_id.startswith("tea") for q in bank.questions(project))
+    assert [q.question_id for q in bank.list_questions(project)][2] == "tea-2"
+    assert all(q.question_id.startswith("tea") for q in bank.list_questions(project))
     # Again, as one object over several lines, or with lists in place of maps.
     assert "bank version" not in take(project, "bank", json.dumps(TEA, indent=2)).counts
     listed = {**TEA, "nugget_bank": list(TEA["nugget_bank"].values())}
@@ -159,7 +161,7 @@ def test_files_of_the_forms_are_recognised():
         (json.dumps({"request_id": "1", "title": "t", "problem_statement": "p", "limit": 10}), "queries"),
     ]
     for text, kind in cases:
-        assert detect(Source("some.jsonl", data=text.encode())) == kind, text[:80]
+        assert detect_kind(Source("some.jsonl", data=text.encode())) == kind, text[:80]
 
 
 @pytest.mark.parametrize("form", ["v3", "nuggetizer", "ragtime26"])
@@ -170,7 +172,7 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
             bank_in_form(own, form)
         rest = [one for one in OWN if one.question_id in unfit]
         fitting = [Question(q.question_id, q.query_id, q.text, weight=abs(q.weight)) for q in rest]
-        bank.save(own, fitting, "made to fit", "ann")
+        bank.save_version(own, fitting, "made to fit", "ann")
     text = bank_in_form(own, form)
     version = bank.latest_version(own)
     assert "bank version" not in take(own, "bank", text).counts
@@ -179,7 +181,7 @@ def test_our_bank_comes_back_the_same(own: Project, form: str, tmp_path: Path):
     take(other, "bank", text)
     # The form v3 has questions and claims apart.
     by_id = attrgetter("question_id")
-    assert sorted(bank.questions(other), key=by_id) == sorted(bank.questions(own), key=by_id)
+    assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(own), key=by_id)
     if form == "v3":
         assert queries_of(other) == queries_of(own)
     other.close()
@@ -197,7 +199,7 @@ def test_what_other_tools_read_of_our_bank(own: Project):
     assert len(first["nugget_bank"]) == 2 and set(first["claim_bank"]) == {"B is so", "What is A?"}
     assert first["claim_bank"]["What is A?"]["importance"] == "failed"
     assert second["nugget_bank"]["Null?"]["importance"] == 0
-    bank.save(own, [Question("q2/c", "q2", "Which one?", active=False)], "no avoid", "ann")
+    bank.save_version(own, [Question("q2/c", "q2", "Which one?", active=False)], "no avoid", "ann")
     nuggets = [one for line in lines(bank_in_form(own, "nuggetizer")) for one in line["nuggets"]]
     assert [one["importance"] for one in nuggets] == ["vital", "okay", "failed", "failed", "failed", "failed"]
 
@@ -206,7 +208,7 @@ def test_exact_values_stand_before_those_of_the_form(project: Project):
     ours = {"id": "tea/x", "weight": 0.3, "kind": "choice", "choices": ["a", "b"], "active": False, "subtopic": "s"}
     entry = {"question": "Which?", "importance": 7, "answers": ["a"], "metadata": {"exam_workbench": ours}}
     take(project, "bank", {"query_id": "tea", "nugget_bank": {"Which?": entry}})
-    assert bank.questions(project) == [
+    assert bank.list_questions(project) == [
         Question("tea/x", "tea", "Which?", "choice", 0.3, False, "s", "a", ("a", "b")),
     ]
 
@@ -325,7 +327,7 @@ def test_assignments_become_grades_of_an_imported_grader(project: Project):
     version = bank.latest_version(project)
     again = take(project, "graded", ASSIGNED, source="nuggetizer")
     assert again.counts.get("new grades", 0) == 0 and bank.latest_version(project) == version
-    assert [(q.text, q.kind, q.weight, q.active) for q in bank.questions(project)[3:6]] == [
+    assert [(q.text, q.kind, q.weight, q.active) for q in bank.list_questions(project)[3:6]] == [
         ("D is", "nugget", 0.5, True),
         ("E is", "nugget", 1.0, False),
         ("F is", "nugget", 0.5, True),
@@ -341,10 +343,10 @@ def test_assignments_become_grades_of_an_imported_grader(project: Project):
     scores = leaderboard(project, "EXAM-Cover@20", "exam", policy).scores
     assert scores == {"one": pytest.approx((1.5 / 3 + 0) / 2), "two": pytest.approx((1 / 3 + 0) / 2)}
     # The bank's own weights and wordings stay when assignments come later.
-    edited = [Question(q.question_id, q.query_id, q.text, q.kind, 3.0) for q in bank.questions(project)]
-    bank.save(project, edited, "weights", "ann")
+    edited = [Question(q.question_id, q.query_id, q.text, q.kind, 3.0) for q in bank.list_questions(project)]
+    bank.save_version(project, edited, "weights", "ann")
     take(project, "graded", ASSIGNED, source="other")
-    assert bank.questions(project) == edited
+    assert bank.list_questions(project) == edited
 
 
 def test_assignments_of_passages(project: Project):
@@ -373,7 +375,7 @@ def test_grades_of_responses_and_passages(project: Project):
     long = " ".join(f"Sentence number {n} has some words in it." for n in range(40))
     take(project, "responses", {**RESPONSE, "run": "long", "text": long})
     asked = [Question("q1/x", "q1", "Why?", kind="nugget", weight=2.0), Question("q1/y", "q1", "When?")]
-    bank.save(project, asked, "made", "ann")
+    bank.save_version(project, asked, "made", "ann")
     hashed = hashlib.md5(b"Why?").hexdigest()
     rows = [
         a_grade(nugget_id=hashed),
@@ -384,7 +386,11 @@ def test_grades_of_responses_and_passages(project: Project):
     done = take(project, "graded", rows, "panel.jsonl")
     assert (done.counts["new grades"], done.counts["failed"]) == (3, 1)
     assert "grade-of-several-passages" in {note.code for note in done.notes}
-    assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/x", 2.0), ("q1/y", 1.0), ("n2", 1.0)]
+    assert [(q.question_id, q.weight) for q in bank.list_questions(project)] == [
+        ("q1/x", 2.0),
+        ("q1/y", 1.0),
+        ("n2", 1.0),
+    ]
     found = project.rows(
         "SELECT q.text, p.text, rating, round(confidence, 3), answer, raw, name FROM grades"
         " JOIN graders USING (grader_key)"
@@ -466,7 +472,7 @@ BAD_GRADES = [
 
 def test_grades_that_are_not_in_form_change_nothing(project: Project):
     take(project, "responses", RESPONSE)
-    bank.save(project, [Question("n1", "q1", "Why?")], "made", "ann")
+    bank.save_version(project, [Question("n1", "q1", "Why?")], "made", "ann")
     before = snapshot(project)
     for row, code in BAD_GRADES:
         refuse(project, "graded", [a_grade(), row], f"file.jsonl:2 {code}")
@@ -483,7 +489,7 @@ def fill_own(project: Project) -> None:
     with project.transaction() as cursor:
         texts = [Query("q1", "first", "Why?\n\nBecause.", (Subtopic("s1", "Facet one"),)), Query("q2", "second")]
         add_queries(cursor, texts, replace=True)
-    bank.save(project, OWN, "made", "ann")
+    bank.save_version(project, OWN, "made", "ann")
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -522,16 +528,16 @@ MATE = {**RAGTIME, "metadata": {**RAGTIME["metadata"], "topic_id": "mate"}}
 def test_banks_of_other_tools_come_back_as_they_came(project: Project):
     take(project, "bank", [TEA, MATE])
     assert lines(bank_in_form(project, "v3"))[0] == TEA
-    claims = [one for one in bank.questions(project) if one.kind == "nugget"]
-    bank.save(project, [replace(one, kind="question") for one in claims], "no claims", "ann")
+    claims = [one for one in bank.list_questions(project) if one.kind == "nugget"]
+    bank.save_version(project, [replace(one, kind="question") for one in claims], "no claims", "ann")
     assert lines(bank_in_form(project, "ragtime26"))[1] == MATE
 
 
 def test_changed_questions_of_an_imported_bank_are_written_with_our_values(project: Project, tmp_path: Path):
     take(project, "bank", [TEA])
-    parent, _, second, claim, _ = bank.questions(project)
+    parent, _, second, claim, _ = bank.list_questions(project)
     added = Question("new", "tea", second.text, weight=3.0)
-    bank.save(project, [replace(parent, text="How hot?"), replace(claim, weight=0.25), added], "edits", "ann")
+    bank.save_version(project, [replace(parent, text="How hot?"), replace(claim, weight=0.25), added], "edits", "ann")
     text = bank_in_form(project, "v3")
     (row,) = lines(text)
     assert row["claim_bank"].pop(claim.text)["metadata"]["exam_workbench"]["weight"] == 0.25
@@ -544,7 +550,7 @@ def test_changed_questions_of_an_imported_bank_are_written_with_our_values(proje
     other = new_project(tmp_path / "other.duckdb")
     take(other, "bank", text)
     by_id = attrgetter("question_id")
-    assert sorted(bank.questions(other), key=by_id) == sorted(bank.questions(project), key=by_id)
+    assert sorted(bank.list_questions(other), key=by_id) == sorted(bank.list_questions(project), key=by_id)
     other.close()
     take(project, "queries", [{"query_id": "tea", "text": "tea or mate"}], replace=True)
     assert lines(bank_in_form(project, "v3"))[0]["title_query"] == "tea or mate"
@@ -553,4 +559,4 @@ def test_changed_questions_of_an_imported_bank_are_written_with_our_values(proje
 def test_kept_topics_and_banks_pass_the_checks(project: Project):
     take(project, "queries", {**TOPIC, "limit": 900})
     take(project, "bank", TEA)
-    assert not any(check(project).values())
+    assert not any(check_project(project).values())

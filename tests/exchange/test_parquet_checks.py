@@ -172,30 +172,30 @@ def test_what_breaks_a_rule_is_found(
     imported: Project, monkeypatch: pytest.MonkeyPatch, statement: str, fault: str
 ) -> None:
     # The rules of the other tables cannot report a fault of this one.
-    table, with_rows = fault.split()[0], rules.with_rows
-    monkeypatch.setattr(rules, "with_rows", lambda cursor: with_rows(cursor) & {table})
+    table, with_rows = fault.split()[0], rules.filled_tables
+    monkeypatch.setattr(rules, "filled_tables", lambda cursor: with_rows(cursor) & {table})
     with imported.cursor() as cursor:
         cursor.execute("BEGIN")
         try:
             cursor.execute(statement)
-            assert fault in {f"{found.table} {found.code}" for found in rules.faults(cursor)}
+            assert fault in {f"{found.table} {found.code}" for found in rules.find_faults(cursor)}
         finally:
             cursor.execute("ROLLBACK")
 
 
 def test_what_the_program_made_breaks_no_rule(imported: Project) -> None:
     with imported.cursor() as cursor:
-        assert not list(rules.faults(cursor, CHECKED))
+        assert not list(rules.find_faults(cursor, CHECKED))
 
 
 def test_every_rule_can_be_asked_of_every_table(imported: Project) -> None:
     """What has no rows is not asked in an ordinary import; a rule that cannot be asked would be found much later."""
     with imported.cursor() as cursor:
         every = {table for (table,) in cursor.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        found = list(rules.rules_of(cursor, every))
+        found = list(rules.find_rules(cursor, every))
         assert len({rule.table for rule in found}) > 90 and {rule.check for rule in found} == CHECKED
         for rule in found:
-            assert not list(rules.broken(cursor, rule))
+            assert not list(rules.find_broken_rows(cursor, rule))
             assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", rule.code)
 
 

@@ -16,12 +16,20 @@ import pytest
 from exam_workbench import bank, cli
 from exam_workbench.bank import put_draft, put_grader
 from exam_workbench.errors import FileError
-from exam_workbench.exchange import _parquet, export_project, graded_file, import_project, publish, qrels, reproduce
+from exam_workbench.exchange import (
+    _parquet,
+    export_project,
+    graded_file,
+    import_project,
+    publish_qrels,
+    qrels_text,
+    reproduce_qrels,
+)
 from exam_workbench.exchange._parquet import CACHES, MANIFEST, SECRETS
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, leaderboard, override, overrides, withdraw
+from exam_workbench.labels import Policy, add_override, find_overrides, leaderboard, withdraw_by_key
 from exam_workbench.records import add_passages, add_queries, set_pool_depth
-from exam_workbench.store import MARK, Project, create, migrations, open_project
+from exam_workbench.store import MARK, Project, create_project, migrations, open_project
 from exam_workbench.types import Grade, Passage, Query, Question, Subtopic
 from tests.made.projects import SPEC, fill, grade, judge, made_project
 from tests.made.refusals import mentions, refusal
@@ -43,11 +51,11 @@ def fill_nearly_all(project: Project) -> None:
         set_pool_depth(cursor, 7, "ann")
     judge(project, {("q1", "p1"): 2, ("q1", "p3"): 0})
     judge(project, {("q1", "p1"): 1})
-    bank.save(project, [replace(A, text="Reworded?")], "reword", "ann")
+    bank.save_version(project, [replace(A, text="Reworded?")], "reword", "ann")
     put_draft(project, "bob", replace(A, weight=0.1))
-    override(project, "q1/a", "p1", 4, "so", "ann")
-    withdraw(project, override(project, "q1/a", "p2", 4, "so", "ann"), "bob")
-    publish(project, Policy(bank_version=1), "ann")
+    add_override(project, "q1/a", "p1", 4, "so", "ann")
+    withdraw_by_key(project, add_override(project, "q1/a", "p2", 4, "so", "ann"), "bob")
+    publish_qrels(project, Policy(bank_version=1), "ann")
 
 
 @pytest.fixture
@@ -111,27 +119,27 @@ def test_a_project_comes_back_equal_table_by_table_and_in_all_that_is_derived(
     for table in before:
         assert after[table] == before[table], table
     assert {table: len(found) for table, (_, found) in after.items()} == rows
-    assert bank.questions(again) == bank.questions(filled)
-    assert overrides(again) == overrides(filled)
+    assert bank.list_questions(again) == bank.list_questions(filled)
+    assert find_overrides(again) == find_overrides(filled)
     assert graded_file(again) == graded_file(filled)
     for measure in ("nDCG@10", "EXAM-Cover@20"):
         assert leaderboard(again, measure).systems == leaderboard(filled, measure).systems
 
 
 def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Path], Project], tmp_path: Path) -> None:
-    published = publish(filled, Policy(bank_version=1, label="mean"), "ann")
+    published = publish_qrels(filled, Policy(bank_version=1, label="mean"), "ann")
     export_project(filled, tmp_path / "out", "ann")
     again = imported(tmp_path / "out")
-    assert bank.save(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
+    assert bank.save_version(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
     grade(again, {("New?", "p1"): 1, ("Reworded?", "p2"): 5})
     with again.transaction() as cursor:
         add_passages(cursor, [Passage("p99", "another text")])
-    key = override(again, "q1/new", "p2", 3, "so", "ann")
+    key = add_override(again, "q1/new", "p2", 3, "so", "ann")
     assert key > filled.value("SELECT last_value FROM duckdb_sequences()")
-    assert reproduce(again, published.manifest, "ann") == published.qrels_bytes
-    assert qrels(again, Policy(label="mean")).encode() != published.qrels_bytes
-    second = publish(again, Policy(), "ann")
-    assert reproduce(again, second.manifest, "ann") == second.qrels_bytes
+    assert reproduce_qrels(again, published.manifest, "ann") == published.qrels_bytes
+    assert qrels_text(again, Policy(label="mean")).encode() != published.qrels_bytes
+    second = publish_qrels(again, Policy(), "ann")
+    assert reproduce_qrels(again, second.manifest, "ann") == second.qrels_bytes
 
 
 def test_keys_go_on_above_every_key_in_use_even_if_the_manifest_knows_of_fewer(
@@ -205,11 +213,11 @@ def with_other_rows(folder: Path) -> None:
 
 def rewritten(folder: Path, name: str, rows: int) -> None:
     """Let the manifest say of a table's file what is true, but for the number of rows."""
-    from exam_workbench.exchange._parquet import sha256
+    from exam_workbench.exchange._parquet import file_sha256
 
     file = folder / f"{name}.parquet"
     tables = json.loads((folder / MANIFEST).read_text())["tables"]
-    said = {"rows": rows, "bytes": file.stat().st_size, "sha256": sha256(file)}
+    said = {"rows": rows, "bytes": file.stat().st_size, "sha256": file_sha256(file)}
     changed(folder, tables=[table | said if table["name"] == name else table for table in tables])
 
 
@@ -287,7 +295,7 @@ def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
     current = migrations.MIGRATIONS
     older = tuple(step for step in current if step[0] < "0004")
     monkeypatch.setattr(migrations, "MIGRATIONS", older)
-    old = create(tmp_path / "old.duckdb")
+    old = create_project(tmp_path / "old.duckdb")
     with old.transaction() as cursor:
         cursor.execute("INSERT INTO queries VALUES (nextval('keys'), 'q1', 'a query', NULL)")
     # Such a project has no table of seals. The program upgrades it before it exports it.
@@ -298,13 +306,13 @@ def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
     again = imported(tmp_path / "out")
     assert again.rows("SELECT query_id, text, answer FROM queries") == [("q1", "a query", None)]
     with again.cursor() as cursor:
-        assert migrations.applied(cursor) == [name for name, _ in current]
+        assert migrations.applied_migrations(cursor) == [name for name, _ in current]
 
 
 def test_the_command_line_takes_a_project_out_and_in(
     filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = bank.questions(filled)
+    before = bank.list_questions(filled)
     filled.close()
 
     def exam(*arguments: str) -> tuple[int, str, str]:
@@ -327,5 +335,5 @@ def test_the_command_line_takes_a_project_out_and_in(
     assert code == 2 and mentions(err, "new.duckdb")
     assert exam("import", "project", "out", "--project", "third.duckdb", "--preview")[0] == 2
     again = open_project(tmp_path / "new.duckdb")
-    assert bank.questions(again) == before
+    assert bank.list_questions(again) == before
     again.close()

@@ -25,25 +25,33 @@ from exam_workbench.errors import ProjectError, Report
 from exam_workbench.exchange import (
     Manifest,
     Options,
-    bundle,
-    check,
+    bundle_publication,
+    check_project,
     graded_file,
     import_files,
+    list_publications,
     manifest_json,
-    publications,
-    publish,
-    qrels,
+    publish_qrels,
+    qrels_text,
     read_manifest,
-    reproduce,
+    reproduce_qrels,
 )
 from exam_workbench.exchange._publication import Publication
 from exam_workbench.exchange.exporting import write_zip
 from exam_workbench.formats import Source, read_boards
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
+from exam_workbench.labels import (
+    Policy,
+    Readiness,
+    add_override,
+    basis,
+    confirm_override,
+    label_readiness,
+    withdraw_by_key,
+)
 from exam_workbench.records import add_passages, add_queries, refresh_pool, set_pool_depth, write_runs
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.store import Project, log, open_project
+from exam_workbench.store import Project, log_action, open_project
 from exam_workbench.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.made.projects import (
     SPEC,
@@ -94,7 +102,7 @@ def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
 def fill_with_everything(project: Project) -> None:
     """What labels can rest on."""
     fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
-    bank.save(project, IDS, "ids only", "tester")
+    bank.save_version(project, IDS, "ids only", "tester")
     by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
     with project.transaction() as cursor:
         list_passages(cursor, [("q1", "p0")])
@@ -102,9 +110,9 @@ def fill_with_everything(project: Project) -> None:
         question_text_key(cursor, "query q1")
     judge(project, {("q1", "p1"): 2, ("q1", "p9"): 1})
     grade(project, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, JUDGE)
-    override(project, "q1/a", "p1", 3, "says little", "ann")
-    override(project, "q2/d", "p4", 1, "about something else", "ann")
-    withdraw(project, override(project, "q1/c", "p3", 5, "by mistake", "ann"), "ann")
+    add_override(project, "q1/a", "p1", 3, "says little", "ann")
+    add_override(project, "q2/d", "p4", 1, "about something else", "ann")
+    withdraw_by_key(project, add_override(project, "q1/c", "p3", 5, "by mistake", "ann"), "ann")
 
 
 @pytest.fixture
@@ -117,7 +125,7 @@ def graded(tmp_path: Path) -> Iterator[Project]:
 
 def fill_and_publish(project: Project) -> None:
     fill_with_everything(project)
-    publish(project, Policy(), "ann")
+    publish_qrels(project, Policy(), "ann")
 
 
 @pytest.fixture
@@ -156,24 +164,26 @@ def retired(*questions: Question) -> list[Question]:
 
 
 EDITS: dict[str, Callable[[Project], object]] = {
-    "a question is reworded": lambda p: bank.save(p, [replace(A, text="What is A really?")], "reword", "ann"),
+    "a question is reworded": lambda p: bank.save_version(p, [replace(A, text="What is A really?")], "reword", "ann"),
     "the new wording is graded": lambda p: grade(p, {("What is A really?", f"p{i}"): 5 for i in (1, 2, 3)}),
-    "weights change": lambda p: bank.save(p, [replace(B, weight=9.0), replace(C, weight=0.0)], "weights", "ann"),
-    "questions are retired": lambda p: bank.save(p, retired(B, D), "retire", "ann"),
-    "a question to be avoided counts": lambda p: bank.save(p, [replace(AVOID, weight=3.0)], "", "ann"),
-    "an older bank is restored": lambda p: bank.restore(p, 2, "back", "ann"),
-    "a question is added": lambda p: bank.save(p, [Question("q1/n", "q1", "What is new?")], "add", "ann"),
+    "weights change": lambda p: bank.save_version(
+        p, [replace(B, weight=9.0), replace(C, weight=0.0)], "weights", "ann"
+    ),
+    "questions are retired": lambda p: bank.save_version(p, retired(B, D), "retire", "ann"),
+    "a question to be avoided counts": lambda p: bank.save_version(p, [replace(AVOID, weight=3.0)], "", "ann"),
+    "an older bank is restored": lambda p: bank.restore_questions(p, 2, "back", "ann"),
+    "a question is added": lambda p: bank.save_version(p, [Question("q1/n", "q1", "What is new?")], "add", "ann"),
     "the new question is graded": lambda p: grade(p, {("What is new?", f"p{i}"): 5 for i in (1, 2, 3)}),
     "work is not saved yet": lambda p: put_draft(p, "bob", replace(B, text="What is B, to Bob?")),
-    "a person overrides": lambda p: override(p, "q1/b", "p2", 0, "no", "bob"),
-    "a person overrides once more": lambda p: override(p, "q1/a", "p1", 5, "yes", "bob"),
-    "an override is withdrawn": lambda p: withdraw(p, latest_override(p), "bob"),
+    "a person overrides": lambda p: add_override(p, "q1/b", "p2", 0, "no", "bob"),
+    "a person overrides once more": lambda p: add_override(p, "q1/a", "p1", 5, "yes", "bob"),
+    "an override is withdrawn": lambda p: withdraw_by_key(p, latest_override(p), "bob"),
     "published overrides are withdrawn": lambda p: [
-        withdraw(p, key, "bob")
+        withdraw_by_key(p, key, "bob")
         for (key,) in p.rows("SELECT override_key FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1 LIMIT 2")
     ],
-    "a question is reworded after its override": lambda p: bank.save(p, [replace(B, text="B?")], "", "ann"),
-    "a stale override is confirmed": lambda p: confirm(p, latest_override(p), "ann"),
+    "a question is reworded after its override": lambda p: bank.save_version(p, [replace(B, text="B?")], "", "ann"),
+    "a stale override is confirmed": lambda p: confirm_override(p, latest_override(p), "ann"),
     "missing pairs are graded": lambda p: grade(p, {("What is B?", "p3"): 5, ("What is C?", "p2"): 5}),
     "a failed pair is asked again": lambda p: grade(p, {("What is A?", "p3"): 5}),
     "a pair fails": lambda p: grade(p, {("What is D?", "p5"): None}),
@@ -187,7 +197,7 @@ EDITS: dict[str, Callable[[Project], object]] = {
     "the pool gets shallow": lambda p: set_depth(p, 1),
     "the pool gets deep": lambda p: set_depth(p, 50),
     "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like-p0\n"),
-    "a question known by id only is reworded": lambda p: bank.save(p, [replace(IDS[0], text="Z?")], "", "ann"),
+    "a question known by id only is reworded": lambda p: bank.save_version(p, [replace(IDS[0], text="Z?")], "", "ann"),
     "questions get their words": lambda p: import_bank(p, [replace(IDS[0], text="What is X?")]),
     "questions turn out to be others": lambda p: import_bank(
         p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")]
@@ -197,48 +207,50 @@ EDITS: dict[str, Callable[[Project], object]] = {
         p, "graded", [Source("g.jsonl.gz", data=graded_file(p))], "ann", Options(), preview=True
     ),
     "a board comes": lambda p: put(p, "leaderboard", "board.tsv", "run\tAP\none\t0.5\ntwo\t0.4\nthree\t0.1\n"),
-    "something is published": lambda p: publish(p, Policy(grader="other"), "ann"),
+    "something is published": lambda p: publish_qrels(p, Policy(grader="other"), "ann"),
 }
 
 
 def test_published_qrels_are_those_that_are_exported(graded: Project) -> None:
     for policy in POLICIES.values():
         for binary in (False, True):
-            published = publish(graded, policy, "ann", binary)
-            assert published.qrels_bytes == qrels(graded, policy, binary=binary).encode()
-            assert reproduce(graded, published.manifest, "ann") == published.qrels_bytes
+            published = publish_qrels(graded, policy, "ann", binary)
+            assert published.qrels_bytes == qrels_text(graded, policy, binary=binary).encode()
+            assert reproduce_qrels(graded, published.manifest, "ann") == published.qrels_bytes
 
 
 def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(graded: Project) -> None:
     """What was published before all edits, and what is published between them, of which each keeps its own state."""
-    published = {name: publish(graded, policy, "ann") for name, policy in POLICIES.items()}
-    published["binary"] = publish(graded, Policy(min_rating=3), "ann", binary=True)
+    published = {name: publish_qrels(graded, policy, "ann") for name, policy in POLICIES.items()}
+    published["binary"] = publish_qrels(graded, Policy(min_rating=3), "ann", binary=True)
     between: dict[str, Publication] = {}
     for name, (what, edit) in zip(itertools.cycle(("default", "direct judge")), EDITS.items()):
         edit(graded)
-        again = reproduce(graded, published[name].manifest, "bob")
+        again = reproduce_qrels(graded, published[name].manifest, "bob")
         assert again == published[name].qrels_bytes, f"{name}, after: {what}"
-        between[what] = publish(graded, Policy(grader="test grader"), "ann")
+        between[what] = publish_qrels(graded, Policy(grader="test grader"), "ann")
     for name, publication in published.items():
-        assert reproduce(graded, publication.manifest, "bob") == publication.qrels_bytes, name
+        assert reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, name
         policy = POLICIES.get(name, Policy())
-        assert qrels(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
+        assert qrels_text(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
     assert len({one.qrels_bytes for one in between.values()}) > 5
     for what, publication in between.items():
-        assert reproduce(graded, publication.manifest, "bob") == publication.qrels_bytes, f"published after: {what}"
-    assert publications(graded)[-1]["publication"] == published["default"].manifest["publication"]
+        assert reproduce_qrels(graded, publication.manifest, "bob") == publication.qrels_bytes, (
+            f"published after: {what}"
+        )
+    assert list_publications(graded)[-1]["publication"] == published["default"].manifest["publication"]
 
 
 @pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)])
 def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_was_published(
     graded: Project, policy: Policy
 ) -> None:
-    published = publish(graded, policy, "ann")
+    published = publish_qrels(graded, policy, "ann")
     # p2 is graded under both, p1 under the id alone: this grade passes to the text.
     import_bank(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")])
     grade(graded, {("What is C?", "p2"): 5})
-    assert qrels(graded, policy).encode() != published.qrels_bytes
-    assert reproduce(graded, published.manifest, "bob") == published.qrels_bytes
+    assert qrels_text(graded, policy).encode() != published.qrels_bytes
+    assert reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
 
 
 def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_again(graded: Project) -> None:
@@ -252,8 +264,8 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
             add_outcomes(cursor, put_grader(cursor, SPEC), [outcome], job_key=0)
 
     acts: tuple[Callable[[int], object], ...] = (
-        lambda n: bank.save(graded, [replace(A, text=f"What is A, in turn {n}?")], "", "ann"),
-        lambda n: override(graded, "q1/b", "p1", n % 6, f"turn {n}", "bob"),
+        lambda n: bank.save_version(graded, [replace(A, text=f"What is A, in turn {n}?")], "", "ann"),
+        lambda n: add_override(graded, "q1/b", "p1", n % 6, f"turn {n}", "bob"),
         grade_one,
     )
     over = threading.Event()
@@ -268,18 +280,18 @@ def test_what_is_published_while_others_work_is_of_one_moment_and_comes_out_agai
     for worker in workers:
         worker.start()
     try:
-        published = [publish(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
+        published = [publish_qrels(graded, Policy(grader="test grader"), "eve") for _ in range(4)]
     finally:
         over.set()
         for worker in workers:
             worker.join()
     assert min(counts) > 0
     for one in published:
-        assert reproduce(graded, one.manifest, "eve") == one.qrels_bytes
-    assert [one["publication"] for one in publications(graded)] == [
+        assert reproduce_qrels(graded, one.manifest, "eve") == one.qrels_bytes
+    assert [one["publication"] for one in list_publications(graded)] == [
         one.manifest["publication"] for one in reversed(published)
     ]
-    assert not any(check(graded).values())
+    assert not any(check_project(graded).values())
 
 
 @dataclass(frozen=True)
@@ -308,16 +320,16 @@ def earlier() -> Earlier:
     """Made once, since the edits take longer than all that is asked of them."""
     with tempfile.TemporaryDirectory() as made:
         project = made_project(Path(made) / "test.duckdb", fill_with_everything)
-        first = publish(project, Policy(), "ann")
-        packed = bundle(project, Policy(), "ann", note="first")
+        first = publish_qrels(project, Policy(), "ann")
+        packed = bundle_publication(project, Policy(), "ann", note="first")
         project.close()
         words = ["export", "qrels", "-o", f"{made}/first.qrels", "--save-manifest", f"{made}/m.json", "--binary"]
         assert CliRunner().invoke(cli.cli, [*words, "--project", str(project.path)]).exit_code == 0
         written = {name: (Path(made) / name).read_bytes() for name in ("first.qrels", "m.json")}
         project = open_project(project.path)
-        override(project, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
-        labels = qrels(project, Policy(min_rating=3)).encode()
-        noted = bundle(project, Policy(min_rating=3), "ann", note="for the track")
+        add_override(project, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
+        labels = qrels_text(project, Policy(min_rating=3)).encode()
+        noted = bundle_publication(project, Policy(min_rating=3), "ann", note="for the track")
         for what, edit in EDITS.items():
             if what != "a run is replaced":
                 edit(project)
@@ -337,22 +349,25 @@ def later(tmp_path: Path) -> Iterator[Project]:
 def test_what_was_published_comes_out_again_after_closing_the_project(later: Project) -> None:
     first = earlier().first
     EDITS["a run is replaced"](later)
-    assert qrels(later, Policy()).encode() != first.qrels_bytes
-    assert reproduce(later, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob") == first.qrels_bytes
+    assert qrels_text(later, Policy()).encode() != first.qrels_bytes
+    assert (
+        reproduce_qrels(later, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob")
+        == first.qrels_bytes
+    )
 
 
 def test_publications_of_one_pool_keep_it_once(graded: Project) -> None:
     for _ in range(3):
-        publish(graded, Policy(), "ann")
+        publish_qrels(graded, Policy(), "ann")
     pooled = graded.value("SELECT count(*) FROM pool")
     assert graded.value("SELECT count(*) FROM published_passages") == pooled
     set_depth(graded, 1)
-    publish(graded, Policy(), "ann")
+    publish_qrels(graded, Policy(), "ann")
     assert graded.value("SELECT count(*) FROM published_passages") > pooled
 
 
 def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
-    published = publish(graded, Policy(min_rating=3), "ann", binary=True, note=" first release ")
+    published = publish_qrels(graded, Policy(min_rating=3), "ann", binary=True, note=" first release ")
     manifest = published.manifest
     assert manifest["note"] == "first release"
     assert manifest["published_by"] == "ann"
@@ -366,7 +381,7 @@ def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
         "bytes": len(published.qrels_bytes),
         "sha256": hashlib.sha256(published.qrels_bytes).hexdigest(),
     }
-    assert manifest["counts"] == vars(readiness(graded, basis(graded, Policy())))
+    assert manifest["counts"] == vars(label_readiness(graded, basis(graded, Policy())))
     acts = [act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")]
     assert acts == ["publish qrels"]
 
@@ -382,7 +397,7 @@ def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Proj
     }
     spec = GraderSpec("local", "self-rating", str(tmp_path / "flan"), parameters=parameters)
     grade(graded, {("What is A?", "p1"): 2}, spec)
-    published = publish(graded, Policy(grader="local"), "ann")
+    published = publish_qrels(graded, Policy(grader="local"), "ann")
     text = manifest_json(published.manifest)
     assert [word for word in ("sk-secret", "hunter2", str(tmp_path), "models") if word in text] == []
     assert published.manifest["grader"]["model"] == "flan"
@@ -393,7 +408,7 @@ def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Proj
         "adapters": ["adapter", "mine", "mine"],
         "reads": [],
     }
-    assert reproduce(graded, published.manifest, "bob") == published.qrels_bytes
+    assert reproduce_qrels(graded, published.manifest, "bob") == published.qrels_bytes
 
 
 def edited(manifest: Manifest, path: str, value: object) -> Manifest:
@@ -420,28 +435,28 @@ def edited(manifest: Manifest, path: str, value: object) -> Manifest:
     ],
 )
 def test_a_manifest_that_was_changed_is_refused_and_says_where(published: Project, path: str, value: object) -> None:
-    manifest = publications(published)[0]
+    manifest = list_publications(published)[0]
     with refusal("manifest-changed", str(path)):
-        reproduce(published, edited(manifest, path, value), "bob")
+        reproduce_qrels(published, edited(manifest, path, value), "bob")
 
 
 def test_a_manifest_of_another_project_is_refused(published: Project, tmp_path: Path) -> None:
-    manifest = publications(published)[0]
+    manifest = list_publications(published)[0]
     other = new_project(tmp_path / "other.duckdb")
     with refusal("manifest-of-another-project", "test", "other"):
-        reproduce(other, manifest, "bob")
+        reproduce_qrels(other, manifest, "bob")
     fill(other, [A], {("What is A?", "p1"): 5}, RUNS)
-    publish(other, Policy(), "ann")
+    publish_qrels(other, Policy(), "ann")
     with refusal("manifest-of-another-project", "test"):
-        reproduce(other, manifest, "bob")
+        reproduce_qrels(other, manifest, "bob")
     other.close()
 
 
 def test_a_publication_that_this_copy_does_not_have_is_refused(published: Project) -> None:
-    manifest = publications(published)[0]
+    manifest = list_publications(published)[0]
     for unknown in (99_999, "no number", None, 2**70):
         with refusal("unknown-publication"):
-            reproduce(published, edited(manifest, "publication", unknown), "bob")
+            reproduce_qrels(published, edited(manifest, "publication", unknown), "bob")
 
 
 @pytest.mark.parametrize(
@@ -460,23 +475,23 @@ def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, code: str) -
 
 
 def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(published: Project) -> None:
-    manifest = publications(published)[0]
+    manifest = list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
     with refusal("publication-differs", "pool.passages", "pool.sha256", "counts", kind=ProjectError):
-        reproduce(published, manifest, "bob")
+        reproduce_qrels(published, manifest, "bob")
 
 
 def test_a_grade_that_was_edited_is_found_out(published: Project) -> None:
-    manifest = publications(published)[0]
+    manifest = list_publications(published)[0]
     with published.transaction() as cursor:
         cursor.execute("UPDATE grades SET rating = 0")
     with refusal("publication-differs", "ratings", kind=ProjectError):
-        reproduce(published, manifest, "bob")
+        reproduce_qrels(published, manifest, "bob")
 
 
 def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
-    state = readiness(graded, basis(graded, Policy()))
+    state = label_readiness(graded, basis(graded, Policy()))
     # q1: six questions by five passages; q2: one question that counts by two.
     assert state == Readiness(
         needed=32,
@@ -491,19 +506,19 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
         speaking_passages=0,
     )
     assert not state.complete
-    machine = readiness(graded, basis(graded, Policy(overrides=False)))
+    machine = label_readiness(graded, basis(graded, Policy(overrides=False)))
     assert (machine.graded, machine.overridden) == (11, 0)
-    bank.save(graded, [replace(A, text="A?")], "reword", "ann")
-    assert readiness(graded, basis(graded, Policy())).stale_overrides == 1
-    assert readiness(graded, basis(graded, Policy(overrides=False))).stale_overrides == 0
-    assert readiness(graded, basis(graded, Policy(bank_version=2))).stale_overrides == 0
+    bank.save_version(graded, [replace(A, text="A?")], "reword", "ann")
+    assert label_readiness(graded, basis(graded, Policy())).stale_overrides == 1
+    assert label_readiness(graded, basis(graded, Policy(overrides=False))).stale_overrides == 0
+    assert label_readiness(graded, basis(graded, Policy(bank_version=2))).stale_overrides == 0
 
 
 def test_nothing_to_publish_is_an_error_and_leaves_no_trace(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): None}, RUNS)
     with refusal("no-labels"):
-        publish(project, Policy(), "ann")
-    assert publications(project) == []
+        publish_qrels(project, Policy(), "ann")
+    assert list_publications(project) == []
     assert project.value("SELECT count(*) FROM published_passages") == 0
 
 
@@ -521,7 +536,7 @@ def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) ->
     assert files["test.qrels"] == earlier().labels
     manifest = read_manifest(files["manifest.json"], "manifest.json")
     EDITS["a run is replaced"](later)
-    assert reproduce(later, manifest, "bob") == files["test.qrels"]
+    assert reproduce_qrels(later, manifest, "bob") == files["test.qrels"]
     assert hashlib.sha256(files["bank.jsonl"]).hexdigest() == manifest["bank"]["sha256"]
     readme = files["README.txt"].decode()
     assert "for the track" in readme
@@ -529,8 +544,8 @@ def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) ->
 
 
 def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Project) -> None:
-    override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
-    files = unpacked(bundle(graded, Policy(), "ann"))
+    add_override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
+    files = unpacked(bundle_publication(graded, Policy(), "ann"))
     boards = {board.measure: board for board in read_boards(Source("b.tsv", data=files["leaderboard.tsv"]), Report())}
     assert {"EXAM-Cover@20", "nDCG@10", "AP"} <= set(boards)
     assert [row.run for row in boards["AP"].rows] == ["one", "two"]
@@ -554,7 +569,7 @@ def test_a_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
         add_passages(cursor, [Passage("p1", "text of p1")])
         list_passages(cursor, [("q1", "p1")])
         refresh_pool(cursor)
-    files = unpacked(bundle(project, Policy(), "ann"))
+    files = unpacked(bundle_publication(project, Policy(), "ann"))
     assert "leaderboard.tsv" not in files
     assert "leaderboard" not in files["README.txt"].decode()
 
@@ -668,7 +683,7 @@ def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Calla
 
 def complete(project: Project) -> None:
     """Leave nothing to grade: of one question all is known, and the others are retired."""
-    bank.save(project, retired(A, C, D, *IDS), "less", "ann")
+    bank.save_version(project, retired(A, C, D, *IDS), "less", "ann")
     grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
     put(project, "queries", "q.tsv", "q1\tquery q1\n")
     with project.transaction() as cursor:
@@ -691,8 +706,8 @@ def test_where_an_override_is_all_that_waits_nothing_else_is_counted(
 ) -> None:
     project = again()
     complete(project)
-    override(project, "q1/b", "p1", 2, "Less.", "ann")
-    bank.save(project, [replace(B, text="B?")], "reword", "ann")
+    add_override(project, "q1/b", "p1", 2, "Less.", "ann")
+    bank.save_version(project, [replace(B, text="B?")], "reword", "ann")
     grade(project, {("B?", f"p{i}"): 1 for i in (1, 2, 3)})
     project.close()
     ran = exam("export", "qrels", "-o", "all.qrels")
@@ -723,18 +738,18 @@ def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came
         grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
         passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]
         add_outcomes(cursor, grader, [(question_text_key(cursor, "q1"), passage, Grade(3))], 0)
-    published = publish(project, Policy(grader="judge"), "ann")
+    published = publish_qrels(project, Policy(grader="judge"), "ann")
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "the title")], replace=False)
-        log(cursor, "ann", "import queries")
-    assert reproduce(project, published.manifest, "ann") == published.qrels_bytes
+        log_action(cursor, "ann", "import queries")
+    assert reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes
 
 
 def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
-    override(project, "q1/a", "p1", 0, "no", "ann")
-    bank.save(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
-    with zipfile.ZipFile(io.BytesIO(bundle(project, Policy(bank_version=1), "ann"))) as packed:
+    add_override(project, "q1/a", "p1", 0, "no", "ann")
+    bank.save_version(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
+    with zipfile.ZipFile(io.BytesIO(bundle_publication(project, Policy(bank_version=1), "ann"))) as packed:
         counts = json.loads(packed.read("manifest.json"))["counts"]
         listed = packed.read("overrides.csv").decode().splitlines()[1]
     assert (counts["overridden"], counts["stale_overrides"]) == (1, 0)

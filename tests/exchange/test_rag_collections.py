@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, import_groups
-from exam_workbench.formats import BankFile, Source, detect, read_bank
+from exam_workbench.formats import BankFile, Source, detect_kind, read_bank
 from exam_workbench.labels import leaderboard
 from exam_workbench.records import count_words, response_runs
 from exam_workbench.records._responses import PASSAGE_WORDS
@@ -142,7 +142,7 @@ def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
     ],
 )
 def test_maps_are_told_apart_by_what_they_hold(text: str, kind: str) -> None:
-    assert detect(Source("m.json", data=text.encode())) == kind
+    assert detect_kind(Source("m.json", data=text.encode())) == kind
 
 
 # TREC RAG 2024: one system, 60 topics, questions for five of them
@@ -156,7 +156,7 @@ def answers(shared_data: Path) -> Path:
 @pytest.fixture(scope="module")
 def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = project_in(tmp_path_factory.mktemp("rag"))
-    assert (detect(Source.of(answers)), detect(Source.of(QUESTIONS))) == ("responses", "bank")
+    assert (detect_kind(Source.of(answers)), detect_kind(Source.of(QUESTIONS))) == ("responses", "bank")
     imported = exam(path, "import", "responses", answers)
     assert imported["notes"] == []
     assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
@@ -262,7 +262,7 @@ def test_ikat_answers_of_19_systems_are_ranked_by_the_human_nuggets_that_they_co
     path = project_in(tmp_path)
     responses = shared_data / "rag" / "automatic_responses.json"
     gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
-    assert (detect(Source.of(responses)), detect(Source.of(gold))) == ("responses", "bank")
+    assert (detect_kind(Source.of(responses)), detect_kind(Source.of(gold))) == ("responses", "bank")
     texts, by_query = json.loads(responses.read_text()), json.loads(gold.read_text())
 
     banked = exam(path, "import", "bank", gold)

@@ -55,14 +55,14 @@ def test_a_graded_file_arrives_whole(dl23: Project) -> None:
 def test_questions_without_text_are_kept_and_named_by_id(dl23: Project) -> None:
     from exam_workbench import bank
 
-    found = bank.questions(dl23, query_id="q18")
+    found = bank.list_questions(dl23, query_id="q18")
     assert len(found) == 20
     assert all(question.text is None and question.question_id.startswith("q18/") for question in found)
 
 
 def test_label_qrels_equal_those_of_rubric_byte_for_byte(dl23: Project, shared_data: Path) -> None:
     reference = (shared_data / "dl23-llmjudge/reference/eval-rated.qrels").read_text()
-    assert exporting.qrels(dl23, Policy(grader=SELF_RATED)) == reference
+    assert exporting.qrels_text(dl23, Policy(grader=SELF_RATED)) == reference
 
 
 @pytest.mark.parametrize("tau", [1, 2, 3, 4, 5])

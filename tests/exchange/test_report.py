@@ -14,7 +14,7 @@ from exam_workbench import cli
 from exam_workbench.exchange import Figure, Section, Table, report_html
 from exam_workbench.labels import Policy, compare
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import activity
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge
@@ -138,7 +138,7 @@ def test_the_command_writes_it_and_the_log_names_it(hostile: Project, tmp_path: 
     assert done.exit_code == 0, done.output
     check_harmless(file.read_text())
     project = open_project(path)
-    assert activity(project).acts[0].act == "export report"
+    assert list_actions(project).acts[0].act == "export report"
     project.close()
 
 

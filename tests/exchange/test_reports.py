@@ -71,7 +71,7 @@ def test_reports_come_back_with_what_their_sentences_answer(project: Project) ->
     # Documents are passages under their ids, their titles before the text; d3 has no text.
     texts = dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
     assert (texts["d1"], texts["d2"]) == ("One The first document.", "The second.") and "d3" not in texts
-    bank.save(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
+    bank.save_version(project, [Question("q1/a", "q1", "Why?")], "made", "ann")
     take(project, "graded", [a_grade(run_id="a", nugget_id="q1/a", question=None, grade=5)], "panel.jsonl")
     policy = Policy(grader="imported: panel")
     first, second = lines(reports_jsonl(project, policy))
@@ -104,13 +104,13 @@ def test_nuggets_with_their_documents_in_and_out(project: Project) -> None:
     given = {"Why?": ["OR", {"OPEN_ENDED_ANSWER": ["p1"]}], "When?": ["AND", {"now": ["p2"], "then": []}]}
     for indent in (None, 4):
         take(project, "bank", json.dumps(given, indent=indent), "nuggets_q1.json")
-        assert [(q.query_id, q.text, q.answer_key, q.note) for q in bank.questions(project)] == [
+        assert [(q.query_id, q.text, q.answer_key, q.note) for q in bank.list_questions(project)] == [
             ("q1", "Why?", None, "References: p1"),
             ("q1", "When?", "now; then", "References: p2"),
         ]
     refuse(project, "bank", '{"Why?": ["OR", {}], "When?": ["OR"]}', "file.jsonl:1 not-a-list")
     ratings = {("Why?", "p1"): 5, ("Why?", "p2"): None, ("When?", "p1"): 3, ("When?", "p2"): 4}
-    fill(project, bank.questions(project), ratings, {"sys": {"q1": ["p1", "p2"]}})
+    fill(project, bank.list_questions(project), ratings, {"sys": {"q1": ["p1", "p2"]}})
     with zipfile.ZipFile(io.BytesIO(nugget_docs_zip(project, Policy()))) as archive:
         (name,) = archive.namelist()
         content = json.loads(archive.read(name))

@@ -16,7 +16,7 @@ from exam_workbench.errors import FileError, Problem, Report
 from exam_workbench.exchange import Options, _run_import as run_import, import_files
 from exam_workbench.formats import Source, read_run_lines
 from exam_workbench.formats.trec_files import write_run
-from exam_workbench.records import rankings
+from exam_workbench.records import ranking_scores
 from exam_workbench.store import Project
 from exam_workbench.types import Ranked
 from tests.formats.test_formats import ids, scores, source_of, words
@@ -83,7 +83,7 @@ def test_runs_are_named_by_tag_unless_files_share_it(project: Project) -> None:
     shared = [source_of(line + "rank\n", f"folder/{name}.run.gz"[:-3]) for name in ("bm25.k1", "splade")]
     mixed = source_of(line + "rank\n" + line + "other\n", "mixed.txt")
     take(project, own, *shared, mixed)
-    assert list(rankings(project)) == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
+    assert list(ranking_scores(project)) == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
 
 
 def test_two_files_with_the_same_name_are_not_mixed_up(project: Project) -> None:
@@ -196,4 +196,4 @@ def test_a_run_that_came_with_others_of_its_tag_keeps_its_name_when_it_comes_alo
     with refusal("would-replace", "1", "2", "ranked", "bm25"):
         import_files(project, "runs", [again], "ann", Options())
     take(project, again)
-    assert {run: len(ranking(project, run)) for run in rankings(project)} == {"bm25": 1, "splade": 2}
+    assert {run: len(ranking(project, run)) for run in ranking_scores(project)} == {"bm25": 1, "splade": 2}

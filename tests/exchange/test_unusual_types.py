@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from exam_workbench.cli import run
+from exam_workbench.cli import run_command
 from exam_workbench.errors import FileError, InputError, Report
 from exam_workbench.exchange import _parquet as parquet
 from exam_workbench.exchange._parquet import Table
-from exam_workbench.formats import Source, detect, read_replies
+from exam_workbench.formats import Source, detect_kind, read_replies
 from exam_workbench.graders import NOTHING_USED, read_grades
 from exam_workbench.graders._plan_files import grade_columns
 from exam_workbench.labels import GradeFiles, leaderboard_of_files
@@ -41,8 +41,8 @@ def put(file: Path, table: pa.Table, column: str, odd: str, to: Path | None = No
 def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(folder: Path, tmp_path: Path) -> None:
     changed = copied(folder, tmp_path / "out")
     with duckdb.connect() as engine:
-        migrations.upgrade(engine)
-        columns = parquet._columns(engine)
+        migrations.apply_migrations(engine)
+        columns = parquet._table_columns(engine)
         for name, odd in product(("question_texts", "grades", "activity"), ODD):
             file = changed / f"{name}.parquet"
             usual = pq.read_table(folder / file.name)
@@ -51,7 +51,7 @@ def test_a_table_of_a_project_with_an_unusual_column_is_refused_by_name_or_read(
                 table = Table(name, file.name, usual.num_rows, 0, "")
                 engine.execute("BEGIN")
                 try:
-                    parquet._load(engine, table, columns[name], changed, changed)
+                    parquet._load_table(engine, table, columns[name], changed, changed)
                     described = f"DESCRIBE SELECT {column} FROM read_parquet('{file}')"
                     assert engine.execute(described).fetchall()[0][1] == type_
                 except FileError as error:
@@ -135,13 +135,13 @@ def test_commands_say_that_parquet_is_no_such_file(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     new = str(tmp_path / "new.duckdb")
-    assert run(["init", "--project", new]) == 0
+    assert run_command(["init", "--project", new]) == 0
     shutil.copy(folder / "queries.parquet", file := tmp_path / "queries.parquet")
-    assert detect(Source(file.name, path=file)) is None
+    assert detect_kind(Source(file.name, path=file)) is None
     for kind in ("auto", "queries", "passages", "run", "qrels", "bank"):
         words = ["import", str(file)] if kind == "auto" else ["import", kind, str(file)]
-        assert run([*words, "--project", new]) == 2
+        assert run_command([*words, "--project", new]) == 2
     for odd in ("invalid text", "beyond all years", "map"):
         put(file, pa.table({"custom_id": ["a"], "answer": ["4"]}), "answer", odd)
-        assert run(["ingest", str(file), "--project", new]) in (0, 1, 2)
+        assert run_command(["ingest", str(file), "--project", new]) in (0, 1, 2)
         assert "Traceback" not in capfd.readouterr().err

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from exam_workbench.errors import InputError, Report
-from exam_workbench.formats import BOARD_FORMS, Source, detect, read_boards, write_board_form
+from exam_workbench.formats import BOARD_FORMS, Source, detect_kind, read_boards, write_board_form
 from exam_workbench.types import Board
 from tests.made.projects import examples
 
@@ -174,7 +174,7 @@ def test_each_form_gives_the_means_and_the_values_by_query_to_the_last_digit(for
         }
         assert board.measure == "nDCG@10" and board.per_query == {run: BY_QUERY[run] for run in runs}
     if form == "jsonl" or (with_all and form != "trec_eval"):
-        assert detect(Source("bm25.txt", data=text.encode())) == "leaderboard"
+        assert detect_kind(Source("bm25.txt", data=text.encode())) == "leaderboard"
 
 
 def test_only_known_queries_tell_forms_of_four_columns_apart_and_contradictions_are_refused() -> None:

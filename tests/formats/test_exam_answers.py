@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Report
-from exam_workbench.formats import Source, detect, read_factors, read_matrix, read_samples, write_matrix
+from exam_workbench.formats import Source, detect_kind, read_factors, read_matrix, read_samples, write_matrix
 from tests.made.refusals import refusal
 
 
@@ -176,8 +176,8 @@ def test_closed_book_and_oracle_are_known_under_their_other_names() -> None:
 
 
 def test_each_is_recognised() -> None:
-    assert detect(source("m.csv", MATRIX)) == "responses-matrix"
-    assert detect(source("m.tsv", MATRIX.replace(",", "\t"))) == "responses-matrix"
-    assert detect(source("c.csv", "student,model\na,llama\nb,mistral\n")) == "students"
-    assert detect(source("s.jsonl", lines(sample(1), sample(2)))) == "lm-eval"
-    assert detect(source("board.tsv", "run\tMAP\na\t0.5\nb\t1\n")) == "leaderboard"
+    assert detect_kind(source("m.csv", MATRIX)) == "responses-matrix"
+    assert detect_kind(source("m.tsv", MATRIX.replace(",", "\t"))) == "responses-matrix"
+    assert detect_kind(source("c.csv", "student,model\na,llama\nb,mistral\n")) == "students"
+    assert detect_kind(source("s.jsonl", lines(sample(1), sample(2)))) == "lm-eval"
+    assert detect_kind(source("board.tsv", "run\tMAP\na\t0.5\nb\t1\n")) == "leaderboard"

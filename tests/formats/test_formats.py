@@ -17,7 +17,7 @@ from exam_workbench.errors import Report
 from exam_workbench.formats import (
     KINDS_OF_FILE,
     Source,
-    detect,
+    detect_kind,
     name_runs,
     read_bank,
     read_boards,
@@ -278,14 +278,14 @@ def test_query_ids_with_questions_are_a_bank_and_no_queries() -> None:
     """Several texts of one id can be no queries; taken for such, every line but the first would be refused."""
     text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"
     for name, data in (("asked.tsv", text), ("asked.txt", "query_id\tquestion\n" + text)):
-        assert detect(source_of(data, name)) == "bank"
+        assert detect_kind(source_of(data, name)) == "bank"
         report = Report()
         questions = read_bank(source_of(data, name), report).questions
         clean(report)
         assert [(one.query_id, one.text) for one in questions] == [
             ("q1", "What is it?"), ("q1", "Why is it so?"), ("q2", "Who says so?"),
         ]  # fmt: skip
-    assert detect(source_of("q1\tWhat is it?\nq2\tWhy is it so?\n", "asked.tsv")) == "queries"
+    assert detect_kind(source_of("q1\tWhat is it?\nq2\tWhy is it so?\n", "asked.tsv")) == "queries"
     report = Report()
     read_bank(source_of("q1\tWhat is it?\nq1\tWhy\tnot\nq1\t \n"), report)
     assert [problem.line for problem in report.problems] == [2, 3]
@@ -368,7 +368,7 @@ def read_all(kind: str, path: Path) -> Any:
     ],
 )
 def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: str, count: int) -> None:
-    assert detect(Source.of(shared_data / file)) == kind
+    assert detect_kind(Source.of(shared_data / file)) == kind
     assert len(read_all(kind, shared_data / file)) == count
 
 
@@ -382,7 +382,7 @@ def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: 
     ],
 )
 def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
-    assert detect(Source.of(shared_data / file)) == "bank"
+    assert detect_kind(Source.of(shared_data / file)) == "bank"
     bank = read_all("bank", shared_data / file)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)
     assert sum(len(query.subtopics) for query in bank.queries) == subtopics
@@ -444,11 +444,11 @@ def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_d
         "trec-eval/LICENSE.md",
         "README.md",
     ):
-        assert detect(Source.of(shared_data / file)) is None
+        assert detect_kind(Source.of(shared_data / file)) is None
     for file in ("results.test", "results.trunc"):
-        assert detect(Source.of(shared_data / "trec-eval" / file)) == "runs"
+        assert detect_kind(Source.of(shared_data / "trec-eval" / file)) == "runs"
     for file in ("qrels.123", "qrels.rel_level"):
-        assert detect(Source.of(shared_data / "trec-eval" / file)) == "qrels"
+        assert detect_kind(Source.of(shared_data / "trec-eval" / file)) == "qrels"
 
 
 def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> None:

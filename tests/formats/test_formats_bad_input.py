@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Problem, Report
-from exam_workbench.formats import KINDS_OF_FILE, Source, _source as source, detect, read_run_lines
+from exam_workbench.formats import KINDS_OF_FILE, Source, _source as source, detect_kind, read_run_lines
 from exam_workbench.formats._source import open_lines
 from exam_workbench.formats.graded_files import read_graded
 from exam_workbench.formats.trec_files import write_qrels
@@ -375,8 +375,8 @@ def test_ids_with_white_space_are_not_written_to_trec_files() -> None:
 )
 def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(last: str, guess: str | None) -> None:
     data = f"q1\t1\nq2\t2\nq3\t3\n{last}\n".encode()
-    assert detect(Source("some.tsv", data=data)) == guess
+    assert detect_kind(Source("some.tsv", data=data)) == guess
 
 
 def test_a_file_that_begins_with_more_blank_lines_than_are_looked_at_is_of_no_kind() -> None:
-    assert detect(Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None
+    assert detect_kind(Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None

@@ -19,13 +19,13 @@ from exam_workbench.errors import Report, WorkbenchError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import (
     Source,
-    detect,
+    describe_unrecognised,
+    detect_kind,
     read_bank,
     read_boards,
     read_factors,
     read_matrix,
     read_run_lines,
-    unrecognised,
 )
 from exam_workbench.formats.passage_files import read_passages
 from exam_workbench.formats.query_files import read_queries
@@ -303,9 +303,9 @@ def imported(project: Project, kind: str, source: Source) -> bool:
 
 def outcome(project: Project, made: Made) -> str:
     """What becomes of a file: right or refused; else what is wrong."""
-    guess, report = detect(made.source), Report()
+    guess, report = detect_kind(made.source), Report()
     if guess is None:
-        assert unrecognised(made.source)
+        assert describe_unrecognised(made.source)
     elif guess != made.kind and imported(project, guess, made.source):
         return f"taken for {guess}"
     if made.kind in ("runs", "qrels") and imported(project, "leaderboard", made.source):

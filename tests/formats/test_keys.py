@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import FileError, Report
-from exam_workbench.formats import Source, detect, read_answer_verdicts, read_answers, read_bank, read_responses
+from exam_workbench.formats import Source, detect_kind, read_answer_verdicts, read_answers, read_bank, read_responses
 from exam_workbench.formats.passage_files import read_passages
 from exam_workbench.formats.query_files import read_queries
 from exam_workbench.types import Passage, Query
@@ -48,7 +48,7 @@ def test_passages_keep_their_titles_and_unread_keys_are_noted(row: dict[str, Any
         report = Report()
         assert list(read_passages(source(*rows), report)) == [Passage("d", text)] * len(rows)
         assert noted(report) == notes
-    assert detect(source(row, name="corpus.jsonl")) == "passages"
+    assert detect_kind(source(row, name="corpus.jsonl")) == "passages"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_queries_of_other_collections(row: dict[str, Any], query: Query, notes: 
     report = Report()
     assert read_queries(source(row), report) == [query]
     assert noted(report) == notes
-    assert detect(source(row, row, name="topics.jsonl")) == "queries"
+    assert detect_kind(source(row, row, name="topics.jsonl")) == "queries"
 
 
 def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None:
@@ -79,7 +79,7 @@ def test_tables_name_their_columns_in_any_order_and_with_any_separator() -> None
         assert len(report.notes) == 2 and not report.problems
         text = text.replace("query-id", "docid").replace("lang", "title").replace("en", "T")
         assert next(iter(read_passages(table(text), Report()))) == Passage("q1", "T why red")
-        assert detect(table(text)) == "passages"
+        assert detect_kind(table(text)) == "passages"
     quoted = table('docid,text\nd1,"a, b ""c"""\n', "corpus.csv")
     assert list(read_passages(quoted, Report())) == [Passage("d1", 'a, b "c"')]
     report = Report()
@@ -124,7 +124,7 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
             ("nugget", 1.0, True), ("nugget", 0.5, True), ("nugget", 1.0, False), ("nugget", 3.0, True),
             ("nugget", 1.0, True),
         ]  # fmt: skip
-        assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and detect(file) == "graded"
+        assert bank.queries == [Query("q", "bees" if len(row) > 1 else "")] and detect_kind(file) == "graded"
         # Each importance that is a word, and the assignment.
         assert noted(report) == 4
     report = Report()
@@ -133,8 +133,8 @@ def test_nuggets_of_trec_rag_have_weights_by_importance() -> None:
 
 
 def test_one_object_is_no_map_of_queries() -> None:
-    assert detect(source({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json")) is None
-    assert detect(source({"1": "why", "2": "how"}, name="x.json")) == "queries"
+    assert detect_kind(source({"query_id": "q", "title_query": "t", "facts": {}}, name="x.json")) is None
+    assert detect_kind(source({"1": "why", "2": "how"}, name="x.json")) == "queries"
 
 
 @pytest.mark.parametrize(

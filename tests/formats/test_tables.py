@@ -9,11 +9,11 @@ import pytest
 
 from exam_workbench.errors import FileError, InputError, Report
 from exam_workbench.exchange import Options, import_files
-from exam_workbench.formats import Source, detect, read_boards, read_run_lines
+from exam_workbench.formats import Source, detect_kind, read_boards, read_run_lines
 from exam_workbench.formats.query_files import read_queries
 from exam_workbench.formats.trec_files import read_qrels
 from exam_workbench.labels import compare, leaderboard
-from exam_workbench.records import add_queries, boards
+from exam_workbench.records import add_queries, imported_leaderboards
 from exam_workbench.store import Project
 from exam_workbench.types import Board, Judgment, Query
 
@@ -59,7 +59,7 @@ def test_judgments_with_a_header_are_judgments_and_no_leaderboard(names: tuple[s
             text = "".join(separator.join(row[at] for at in order) + "\n" for row in rows)
             report = Report()
             assert read_qrels(source(text), report) == JUDGMENTS and not report.problems
-            assert detect(source(text)) == "qrels"
+            assert detect_kind(source(text)) == "qrels"
             assert all(name in refused("leaderboard", text) for name in (names[0], names[1]))
     assert refused("runs", JUDGED.format(*names).replace("|", "\t"))
 
@@ -68,7 +68,7 @@ def test_a_header_that_names_too_little_is_refused_by_name() -> None:
     for text in ("query-id\tpaper\trelevance\nq\td\t1\n", "qid\tdocid\tgain\nq\td\t1\n"):
         reason = refused("qrels", text)
         assert all(name in reason for name in text.split("\n")[0].replace("-", "_").split("\t"))
-        assert detect(source(text)) != "qrels"
+        assert detect_kind(source(text)) != "qrels"
     # Whole numbers beyond any scale may be scores as well.
     assert refused("qrels", "query-id\tcorpus-id\tscore\nq\td\t49\n") and refused(
         "runs", "qid\tdocid\tscore\nq\td\t49\n"
@@ -84,13 +84,17 @@ def test_runs_with_a_header_and_from_json() -> None:
         assert [(line.query_id, line.passage_id, line.rank, line.score, line.tag) for line in lines] == [
             ("q1", "d1", 1, 2.5, "bm"), ("q1", "d2", 2, 1.5, "bm"),
         ]  # fmt: skip
-        assert not report.problems and detect(source(text)) == "runs" and refused("leaderboard", text)
+        assert not report.problems and detect_kind(source(text)) == "runs" and refused("leaderboard", text)
     content = json.dumps({"q1": {"d2": 1.5, "d1": 2.5}, "q2": {"d1": 0.5}})
     found = list(read_run_lines(source(content, "dense.json"), Report()))
     assert [(line.query_id, line.passage_id, line.rank, line.tag) for line in found] == [
         ("q1", "d1", 1, "dense"), ("q1", "d2", 2, "dense"), ("q2", "d1", 1, "dense"),
     ]  # fmt: skip
-    assert detect(source(content, "x.json")) == "runs" and refused("leaderboard", content) and refused("qrels", content)
+    assert (
+        detect_kind(source(content, "x.json")) == "runs"
+        and refused("leaderboard", content)
+        and refused("qrels", content)
+    )
 
 
 def test_a_json_map_of_judgments_is_one() -> None:
@@ -98,9 +102,13 @@ def test_a_json_map_of_judgments_is_one() -> None:
     assert read_qrels(source(content), Report()) == [
         Judgment("q1", "d1", 2), Judgment("q1", "d2", 0), Judgment("q2", "d1", 1),
     ]  # fmt: skip
-    assert detect(source(content, "x.json")) == "qrels" and refused("leaderboard", content) and refused("runs", content)
-    assert detect(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
-    assert detect(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
+    assert (
+        detect_kind(source(content, "x.json")) == "qrels"
+        and refused("leaderboard", content)
+        and refused("runs", content)
+    )
+    assert detect_kind(source('{"nDCG@10": {"a": 0.5, "b": 1}, "my_own": {"a": 1}}', "x.json")) is None
+    assert detect_kind(source('{"MAP": {"a": 1, "b": 0}}', "x.json")) == "leaderboard"
     assert refused("qrels", '{"q1": {"d1": 2}, "q2": 1}')
     # Whole scores may be judgments, and values of measures are neither judgments nor scores of passages.
     for text in (
@@ -108,7 +116,7 @@ def test_a_json_map_of_judgments_is_one() -> None:
         '{"q1": {"d1": 49, "d2": 48}}',
         '{"a": {"nDCG@10": 0.5, "map": 0.25}}',
     ):
-        assert detect(source(text, "x.json")) is None
+        assert detect_kind(source(text, "x.json")) is None
         assert refused("leaderboard", text) and refused("qrels", text) and refused("runs", text)
 
 
@@ -118,7 +126,7 @@ def test_three_columns_that_end_in_numbers_are_no_queries() -> None:
         "q1\td1\t1.5\nq2\td7\t0.5\n",
         "num_ret\tq1\t10\nmap\tq1\t0.5\nrunid\tall\tx\n",
     ):
-        assert detect(source(text)) is None
+        assert detect_kind(source(text)) is None
         assert all(refused(kind, text) for kind in ("queries", "qrels", "runs", "leaderboard"))
 
 
@@ -166,7 +174,7 @@ def test_values_by_query_become_their_means_and_are_kept() -> None:
         separator = SEPARATORS[at % 4]
         for rows in ([header, *EVAL], [header, *without], EVAL):
             text = lined(rows, order, separator)
-            assert (text, scores(text)) == (text, MEANS) and detect(source(text, "x.txt")) == "leaderboard"
+            assert (text, scores(text)) == (text, MEANS) and detect_kind(source(text, "x.txt")) == "leaderboard"
             (board,) = read(text)
             assert board.per_query["a"] == {"q1": 0.1, "q2": 0.9}
         # Systems and queries look alike: nothing says which is which.
@@ -201,7 +209,7 @@ def test_queries_of_the_project_are_no_systems(project: Project) -> None:
     ):
         with pytest.raises(FileError):
             import_files(project, "leaderboard", [source(text)], "ann")
-    assert boards(project) == []
+    assert imported_leaderboards(project) == []
     # A system may be called as a query.
     import_files(project, "leaderboard", [source("system\tMAP\nq1\t0.5\nx\t0.4\ny\t0.4\n")], "ann")
 
@@ -225,7 +233,7 @@ def test_objects_per_line_that_are_no_values_are_refused_by_key() -> None:
 
 def test_small_whole_scores_with_a_point_are_neither_judgments_nor_a_run() -> None:
     text = "query-id\tcorpus-id\tscore\nx-1\td-1\t1.0\nx-1\td-2\t0.0\n"
-    assert detect(source(text)) not in ("runs", "qrels", "leaderboard")
+    assert detect_kind(source(text)) not in ("runs", "qrels", "leaderboard")
     assert refused("runs", text) and refused("qrels", text) and refused("leaderboard", text)
 
 
@@ -238,7 +246,7 @@ def test_small_whole_scores_with_a_point_are_neither_judgments_nor_a_run() -> No
     ],
 )
 def test_numbers_in_one_column_do_not_decide_alone(text: str, kind: str | None) -> None:
-    assert detect(source(text, "corpus.tsv")) == kind
+    assert detect_kind(source(text, "corpus.tsv")) == kind
 
 
 def test_an_evaluation_by_query_is_compared_over_common_queries(project: Project) -> None:

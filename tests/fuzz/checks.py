@@ -19,8 +19,8 @@ from exam_workbench import bank
 from exam_workbench.errors import FileError, InputError, WorkbenchError
 from exam_workbench.exchange import Options, exporting, import_files
 from exam_workbench.formats import Source
-from exam_workbench.labels import Policy, basis, labels, leaderboard
-from exam_workbench.records import boards, sources
+from exam_workbench.labels import Policy, basis, leaderboard, list_labels
+from exam_workbench.records import imported_leaderboards, judgment_sources
 from exam_workbench.store import Cursor, Project, open_project
 from exam_workbench.store._database import GIVEN_UP
 from exam_workbench.types import Question
@@ -241,27 +241,29 @@ def sound(project: Project) -> None:
 def goes_out(project: Project) -> None:
     """Check that everything can be exported with finite numbers, and that exported files read back equal."""
     exported = [
-        ("qrels", "labels.qrels", exporting.qrels(project, POLICY).encode()),
+        ("qrels", "labels.qrels", exporting.qrels_text(project, POLICY).encode()),
         ("bank", "bank.jsonl", exporting.bank_jsonl(project).encode()),
         ("bank", "bank.csv", exporting.bank_csv(project).encode()),
         ("graded", "graded.jsonl.gz", exporting.graded_file(project)),
     ]
-    exported += [("qrels", "j.qrels", exporting.qrels(project, POLICY, one).encode()) for one in sources(project)]
+    exported += [
+        ("qrels", "j.qrels", exporting.qrels_text(project, POLICY, one).encode()) for one in judgment_sources(project)
+    ]
     with zipfile.ZipFile(BytesIO(exporting.runs_zip(project))) as packed:
         names = packed.namelist()
         assert packed.testzip() is None and len(set(names)) == len(names)
         exported += [("runs", "exported.run", packed.read(name)) for name in names]
-    questions = sorted(bank.questions(project), key=lambda question: question.question_id)
+    questions = sorted(bank.list_questions(project), key=lambda question: question.question_id)
     for kind, name, data in exported:
         if data.strip() and (kind != "bank" or questions):
             assert goes_round(kind, Source(name, data=data)), f"our own {name} is refused"
         if kind == "bank" and questions:
             assert sorted(read(kind, name, data), key=lambda question: question.question_id) == questions, name
-    table = labels(project, basis(project, POLICY)).dropna(subset=["label"])
+    table = list_labels(project, basis(project, POLICY)).dropna(subset=["label"])
     wanted = set(zip(table["query_id"], table["passage_id"], table["label"].astype(int), strict=True))
     assert not wanted or set(read(*exported[0])) == wanted
-    asked = [(measure, source) for measure in MEASURES for source in ("exam", *sources(project)[:2])]
-    for measure, source in asked + [(measure, name) for name, measure in boards(project)[:3]]:
+    asked = [(measure, source) for measure in MEASURES for source in ("exam", *judgment_sources(project)[:2])]
+    for measure, source in asked + [(measure, name) for name, measure in imported_leaderboards(project)[:3]]:
         _board_goes_out(project, measure, source)
 
 
@@ -281,12 +283,12 @@ def _board_goes_out(project: Project, measure: str, source: str) -> None:
 
 def comes_again(project: Project) -> None:
     """Check that a project imports its own exports without a change."""
-    there = bank.questions(project)
+    there = bank.list_questions(project)
     if there:
         source = Source("again.jsonl", data=exporting.bank_jsonl(project).encode())
         done = import_files(project, "bank", [source], AUTHOR)
-        assert "bank version" not in done.counts and bank.questions(project) == there
+        assert "bank version" not in done.counts and bank.list_questions(project) == there
     graded = exporting.graded_file(project)
-    for name in sources(project)[:1]:
+    for name in judgment_sources(project)[:1]:
         import_files(project, "graded", [Source("again.jsonl.gz", data=graded)], AUTHOR, Options(name))
         assert exporting.graded_file(project) == graded

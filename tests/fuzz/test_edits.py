@@ -44,27 +44,27 @@ ACTS = ("save", "draft", "paste", "split", "merge", "override", "judge")
 
 
 def _do(project: Project, act: str, fields: dict[str, Any], text: str, number: int, author: str) -> None:
-    first, *others = [question for question in bank.questions(project) if question.query_id == "q0"]
+    first, *others = [question for question in bank.list_questions(project) if question.query_id == "q0"]
     assert first.question_id == QUESTION
     question, saved = replace(first, **fields), None
     match act:
         case "save":
             saved = [question]
         case "paste":
-            saved = editing.pasted("q1", text)[0]
+            saved = editing.paste_questions("q1", text)[0]
         case "split":
-            saved = editing.split(question, text.splitlines())
+            saved = editing.split_question(question, text.splitlines())
         case "merge":
-            saved = editing.merged([question, *others], text)
+            saved = editing.merge_questions([question, *others], text)
         case "draft":
             bank.put_drafts(project, AUTHOR, [question])
         case "override":
-            labels.override(project, QUESTION, "p1", number, text, author)
+            labels.add_override(project, QUESTION, "p1", number, text, author)
         case "judge":
-            judging.judge(project, "q0", "p1", number, author, text)
+            judging.judge_passage(project, "q0", "p1", number, author, text)
     if saved is not None:
-        bank.save(project, saved, text if act == "save" else act, AUTHOR)
-    for kept in bank.questions(project):
+        bank.save_version(project, saved, text if act == "save" else act, AUTHOR)
+    for kept in bank.list_questions(project):
         assert math.isfinite(kept.weight)
         asked = READS_KEYS.asked_text(kept)
         written = Asked((kept.text or "").strip(), kept.answer_key or "", kept.choices)

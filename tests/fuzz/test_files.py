@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench.exchange import Options, import_files
-from exam_workbench.formats import KINDS_OF_FILE, Source, detect
+from exam_workbench.formats import KINDS_OF_FILE, Source, detect_kind
 from exam_workbench.store import Project
 from tests.fuzz.checks import AUTHOR, Bench, comes_again, fuzzed, goes_out, in_time, one_line, sound
 from tests.fuzz.corpus import CORPUS
@@ -82,7 +82,7 @@ def test_what_is_imported_goes_out_and_comes_again(bench: Bench) -> None:
 @given(files(), st.one_of(st.none(), st.sampled_from(NAMES), texts()))
 def test_a_guess_is_a_known_kind(file: File, name: str | None) -> None:
     with in_time():
-        assert detect(Source(file.name if name is None else name, data=file.data)) in (None, *KINDS_OF_FILE)
+        assert detect_kind(Source(file.name if name is None else name, data=file.data)) in (None, *KINDS_OF_FILE)
 
 
 BOMBS = """

@@ -20,16 +20,16 @@ from exam_workbench.graders import (
     Control,
     Price,
     _access as access,
-    acting,
+    extend_access,
+    find_remaking_parameters,
     make_grader,
-    naming,
     offered_endpoints,
     offered_models,
-    remade_from,
     same_address,
     try_injections,
     try_pair,
     unshared_localhost,
+    use_access,
 )
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._local.loading import model_identity
@@ -66,7 +66,7 @@ def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def asked(server: EndpointServer, who: Access = OWNER, model: str = "m", **parameters: object) -> str:
     """Ask a grader behind an endpoint one question as somebody; returns the authorization that arrived."""
-    with acting(who):
+    with use_access(who):
         grader = make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
     # Jobs ask in threads of their own, where nobody acts.
     grade = try_pair(grader, Asked("What is gold?"), "Gold is a metal.").grade
@@ -141,7 +141,7 @@ class TestKeysBelongToHosts:
         assert SECRET not in repr(who) + repr(access.key_for("https://mine.example/v1", "m", None, who))
 
     def test_who_names_address_and_variable_together_has_bound_them(self) -> None:
-        who = naming("https://mine.example/v1", "MY_DB_PASSWORD")
+        who = extend_access("https://mine.example/v1", "MY_DB_PASSWORD")
         assert access.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
         with pytest.raises(GradingError):
             access.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
@@ -189,7 +189,7 @@ class TestWhatAVisitorMay:
                 f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
                 'models = ["small"]\nin_flight = 2'
             )
-            who = naming(ours.url, "MY_DB_PASSWORD")
+            who = extend_access(ours.url, "MY_DB_PASSWORD")
             found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
             assert found is not None and found.in_flight == 2
             with refusal("model-not-offered", "Ours", kind=GradingError):
@@ -235,7 +235,7 @@ class TestWhatAVisitorMay:
         latency = 0.05
         with EndpointServer(latency=latency) as server:
             offer(f'[endpoints.Ours]\nbase_url = "{server.url}"\nin_flight = 2\nmax_calls = 5\nmax_cost = 0.5')
-            with acting(VISITOR):
+            with use_access(VISITOR):
                 grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
             with refusal("no-price"):
                 run_job(project, grader, Request(), "ann")
@@ -329,8 +329,8 @@ class TestWhatIsStored:
         spec = GraderSpec(
             "x", "self-rating", "anybody/huge-model", "self-rating", parameters={"back_end": "transformers"}
         )
-        with acting(VISITOR):
-            assert remade_from(spec) is None
+        with use_access(VISITOR):
+            assert find_remaking_parameters(spec) is None
             with refusal("model-not-offered"):
                 make_grader("self-rating", {"model": "anybody/huge-model"})
 
@@ -342,7 +342,7 @@ class TestModelsOfThisComputer:
         return folder
 
     def refusal(self, name: str) -> str:
-        with acting(VISITOR), pytest.raises(WorkbenchError) as refused:
+        with use_access(VISITOR), pytest.raises(WorkbenchError) as refused:
             model_identity(name)
         return str(refused.value)
 
@@ -361,7 +361,7 @@ class TestModelsOfThisComputer:
             f"{root}/way-out/none", str(root) + "x", "google/flan-t5-large", "", "a\0b", f"{root}/a\0b",
         ]  # fmt: skip
         assert len({self.refusal(name) for name in tried}) == 1
-        with acting(VISITOR):
+        with use_access(VISITOR):
             assert model_identity(str(root / "ours")).startswith("ours@sha256:")
         assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), "the owner may"
 
@@ -371,7 +371,7 @@ class TestModelsOfThisComputer:
         monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'gone'}")
         monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large, google/flan-t5-small")
         assert offered_models() == ["google/flan-t5-large", "google/flan-t5-small", str(ours)]
-        with acting(VISITOR):
+        with use_access(VISITOR):
             assert model_identity("google/flan-t5-small") == "google/flan-t5-small"
 
     @pytest.mark.parametrize("revision", ["../../../../etc", "/etc/passwd", "a/../b", "a\nb"])
@@ -459,7 +459,7 @@ def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monk
     with EndpointServer() as server:
         assert asked(server, OWNER) == "Bearer no-key"
         with refusal("address-not-offered", kind=GradingError):
-            asked(server, access.current())
+            asked(server, access.current_access())
 
 
 def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
@@ -467,7 +467,7 @@ def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tm
     lines: list[str] = []
     with EndpointServer() as server:
         origin = server.url.removesuffix("/v1")
-        with acting(Access(any_address=True, typed={origin: SECRET})):
+        with use_access(Access(any_address=True, typed={origin: SECRET})):
             parameters = {"model": "m", "base_url": server.url}
             grader = make_grader("self-rating", parameters)
             save_named_grader(project, "mine", "self-rating", parameters, "ann")
@@ -538,7 +538,7 @@ def test_a_folder_that_cannot_be_looked_at_is_refused_in_words(
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path}:{tmp_path / 'loop'}")
     for who in (VISITOR, OWNER):
-        with acting(who), pytest.raises(WorkbenchError):
+        with use_access(who), pytest.raises(WorkbenchError):
             make_grader("self-rating", {"model": f"{tmp_path}/{name}"})
     assert offered_models() == []
 

@@ -6,22 +6,22 @@ import json
 
 import pytest
 
-from exam_workbench.graders._endpoint.chat import Dialect, Request, prepare, read_answer
-from exam_workbench.graders._prompts.prompt import built_in
-from exam_workbench.graders._reading.calls import Call, read
+from exam_workbench.graders._endpoint.chat import Dialect, Request, prepare_request, read_answer
+from exam_workbench.graders._prompts.prompt import built_in_prompts
+from exam_workbench.graders._reading.calls import Call, read_completion
 from exam_workbench.graders._reading.parsing import Parsed
 
 
 def parsed(form: str, text: str, dialect: Dialect, finish: str = "length") -> Parsed:
     """How an answer that an endpoint gave to a call of a form is read."""
-    prompt = built_in()[{"rating": "self-rating", "yes-no": "verify", "letter": "choice"}[form]]
+    prompt = built_in_prompts()[{"rating": "self-rating", "yes-no": "verify", "letter": "choice"}[form]]
     names = ("question", "context", "correct_answer", "answer", "choices")
     call = Call(prompt, dict.fromkeys(names, "Tides rise."), form, options=("A", "B", "C") if form == "letter" else ())
-    request = prepare(call, "m", 0.0, dialect, None, None)
+    request = prepare_request(call, "m", 0.0, dialect, None, None)
     assert isinstance(request, Request)
     choice = {"text": text} if dialect.api == "completions" else {"message": {"content": text}}
     content = json.dumps({"choices": [choice | {"finish_reason": finish}]}).encode()
-    return read(call, read_answer(content, request, str).completion)
+    return read_completion(call, read_answer(content, request, str).completion)
 
 
 @pytest.mark.parametrize("dialect", [Dialect(structured=False), Dialect("completions", structured=False)])

@@ -192,7 +192,7 @@ def test_missing_weights_and_a_missing_package_are_refused(monkeypatch: pytest.M
 
 
 def test_no_network_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    minilm._load.cache_clear()
+    minilm._load_encoder.cache_clear()
     monkeypatch.setattr(socket.socket, "connect", _fail)
     monkeypatch.setattr(socket, "getaddrinfo", _fail)
     assert grades([(1, 11)])[1, 11].status == "graded"

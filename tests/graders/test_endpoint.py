@@ -17,9 +17,9 @@ import pytest
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Outcome
 from exam_workbench.graders._endpoint.call_session import SILENT_PAIRS
-from exam_workbench.graders._endpoint.chat import objection
+from exam_workbench.graders._endpoint.chat import find_objection
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
-from exam_workbench.graders._endpoint.retry import MAX_WAIT, Pace, backoff, told_wait
+from exam_workbench.graders._endpoint.retry import MAX_WAIT, Pace, backoff_seconds, requested_wait
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,
@@ -309,12 +309,12 @@ NOW = 1_800_000_000.0
     ],
 )
 def test_headers_that_tell_when_to_ask_again(headers: dict[str, str], seconds: float | None) -> None:
-    assert told_wait(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
+    assert requested_wait(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_backoff_doubles_is_spread_and_has_an_end() -> None:
-    assert [backoff(attempt, 1.0) for attempt in (1, 2, 3, 7, 5000)] == [1, 2, 4, 60, 60]
-    assert backoff(3, 0.0) == 2
+    assert [backoff_seconds(attempt, 1.0) for attempt in (1, 2, 3, 7, 5000)] == [1, 2, 4, 60, 60]
+    assert backoff_seconds(3, 0.0) == 2
 
 
 def test_a_refusal_narrows_the_calls_in_flight_once_and_answers_widen_them() -> None:
@@ -333,9 +333,9 @@ def test_a_refusal_narrows_the_calls_in_flight_once_and_answers_widen_them() -> 
 
 def test_an_objection_is_understood_only_about_what_was_sent() -> None:
     told = {"message": "'max_tokens' is not supported, use 'max_completion_tokens'", "param": "max_tokens"}
-    assert objection(told, {"max_tokens": 8}) == "other limit"
-    assert objection(told, {"max_completion_tokens": 8}) is None
-    assert objection("<html>", {"max_tokens": 8}) is None
+    assert find_objection(told, {"max_tokens": 8}) == "other limit"
+    assert find_objection(told, {"max_completion_tokens": 8}) is None
+    assert find_objection("<html>", {"max_tokens": 8}) is None
 
 
 def test_the_server_runs_as_a_process_of_its_own_and_logs_what_it_answered(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from exam_workbench import limits
-from exam_workbench.graders import Control, Price, said_of_models
+from exam_workbench.graders import Control, Price, other_models_note
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.graders._endpoint.http_client import BROKEN_COMPRESSION, UNKNOWN_COMPRESSION
-from exam_workbench.graders._endpoint.retry import told_wait
+from exam_workbench.graders._endpoint.retry import requested_wait
 from exam_workbench.graders._endpoint.single_call import REDIRECTED
 from exam_workbench.graders._grader_interface import is_version_of
-from exam_workbench.graders._reading.calls import complete
+from exam_workbench.graders._reading.calls import complete_calls
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import KEY, drive, make, only, pairs, prompt, question, until
 from tests.made.endpoint_server import (
@@ -151,7 +151,7 @@ def test_a_reported_usage_is_a_plausible_number_or_else_estimated(usage: object,
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["retry-after", "retry-after-ms", "x-ratelimit-reset"])
 def test_whatever_a_header_says_of_when_to_ask_again_a_wait_is_bounded(name: str, value: str) -> None:
-    told = told_wait({name: value}, 1_800_000_000.0)
+    told = requested_wait({name: value}, 1_800_000_000.0)
     assert told is None or 0 <= told <= 300
 
 
@@ -193,7 +193,7 @@ def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_dig
         return chat("5") if seen.prompt == prompt(1) else rate(seen, 2)
 
     with EndpointServer(stray) as server:
-        answers = complete(make(server), [question(i) for i in range(3)], Control(concurrency=1))
+        answers = complete_calls(make(server), [question(i) for i in range(3)], Control(concurrency=1))
     assert [answer.text for answer in answers] == ['{"rating": 2}', "5", '{"rating": 2}']
     assert all(answer.structured for answer in answers) and len(server.seen) == 3
 
@@ -224,7 +224,7 @@ def test_the_model_that_is_said_to_have_answered_is_counted_and_noted() -> None:
 
     control = Control()
     with EndpointServer(behave) as server:
-        answers = complete(make(server), [question(i) for i in range(5)], control)
+        answers = complete_calls(make(server), [question(i) for i in range(5)], control)
     assert [answer.model for answer in answers] == [None, "m-2024-08-06", "other [key]", None, None]
     assert control.models == {"m": 1, "m-2024-08-06": 1, "other [key]": 1}
 
@@ -250,17 +250,17 @@ def test_a_version_of_a_model_is_told_from_another_model(named: str, asked: str,
 
 
 def test_a_sentence_says_which_model_answered() -> None:
-    assert said_of_models("m", {}) == said_of_models("m", {"m": 3}) == ""
+    assert other_models_note("m", {}) == other_models_note("m", {"m": 3}) == ""
     # Of versions no answers are counted; of another model those of each name are, the most first.
-    version, older = said_of_models("m", {"m-0613": 3}), said_of_models("m-999", {"m": 3, "m-999": 1})
+    version, older = other_models_note("m", {"m-0613": 3}), other_models_note("m-999", {"m": 3, "m-999": 1})
     assert mentions(version, "m-0613") and mentions(version, "m") and re.findall(r"\d+", version) == ["0613"]
     assert mentions(older, "m") and mentions(older, "m-999") and set(re.findall(r"\d+", older)) == {"999"}
-    assert "cheap (1,200), m-0613 (2)" in said_of_models("m", {"m": 3, "cheap": 1200, "m-0613": 2})
+    assert "cheap (1,200), m-0613 (2)" in other_models_note("m", {"m": 3, "cheap": 1200, "m-0613": 2})
 
 
 def test_every_limit_has_a_name_a_unit_and_a_default() -> None:
     for name, limit in limits.LIMITS.items():
-        assert limits.limit(name) == limit.default >= 1 and limit.unit and limit.what
+        assert limits.read_limit(name) == limit.default >= 1 and limit.unit and limit.what
 
 
 @pytest.mark.parametrize(

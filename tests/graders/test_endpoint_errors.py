@@ -11,8 +11,8 @@ import pytest
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Control, Prompt
 from exam_workbench.graders._endpoint.call_session import BARRED_PASSAGES, SILENT_PAIRS
-from exam_workbench.graders._endpoint.chat import objection
-from exam_workbench.graders._endpoint.retry import told_wait
+from exam_workbench.graders._endpoint.chat import find_objection
+from exam_workbench.graders._endpoint.retry import requested_wait
 from exam_workbench.types import Grade
 from tests.made.endpoint_calls import (
     KEY,
@@ -157,8 +157,8 @@ def test_a_model_without_temperature_is_asked_without(reply: Reply) -> None:
 def test_words_of_the_prompt_that_an_error_repeats_are_no_objection() -> None:
     text = "A system prompt with the temperature of the sea, a content filter and an invalid api key"
     sent = {"messages": [{"role": "system", "content": "x"}, {"role": "user", "content": text}], "temperature": 0}
-    assert objection({"message": f"cannot parse {text}"}, sent) is None
-    assert objection({"message": "'temperature' is not supported"}, sent) == "no temperature"
+    assert find_objection({"message": f"cannot parse {text}"}, sent) is None
+    assert find_objection({"message": "'temperature' is not supported"}, sent) == "no temperature"
 
 
 FLAGGED = [
@@ -300,4 +300,4 @@ def test_the_wait_that_an_error_states_is_kept() -> None:
     ],
 )
 def test_what_an_error_states_of_the_wait(said: object, seconds: float | None) -> None:
-    assert told_wait({}, 1_800_000_000.0, said) == (None if seconds is None else pytest.approx(seconds))
+    assert requested_wait({}, 1_800_000_000.0, said) == (None if seconds is None else pytest.approx(seconds))

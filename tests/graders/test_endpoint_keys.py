@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import Control, _access as access, acting, naming
+from exam_workbench.graders import Control, _access as access, extend_access, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
-from exam_workbench.graders._endpoint.redaction import redact
+from exam_workbench.graders._endpoint.redaction import redact_keys
 from tests.made.endpoint_calls import (
     KEY,
     drive,
@@ -121,7 +121,7 @@ def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(monkeypatch:
     monkeypatch.delenv("OPENAI_API_KEY")
     with EndpointServer() as server:
         assert len(drive(make(server), pairs(1))) == 1
-    with acting(naming("https://example.invalid/v1", "OTHER_KEY")):
+    with use_access(extend_access("https://example.invalid/v1", "OTHER_KEY")):
         named = EndpointBackEnd("m", "https://example.invalid/v1", "OTHER_KEY")
     with refusal("key-not-set", "OTHER_KEY", kind=GradingError):
         drive(named, pairs(1))
@@ -156,7 +156,7 @@ def test_keys_are_found_in_the_environment_first_and_then_in_the_registered_plac
     ],
 )
 def test_keys_and_what_looks_like_one_are_taken_out_of_texts(text: str, shown: str) -> None:
-    assert redact(text, [KEY, ""]) == shown
+    assert redact_keys(text, [KEY, ""]) == shown
 
 
 def test_a_proxy_of_the_environment_is_not_used_for_this_computer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_a_key_goes_through_a_proxy_of_the_environment_only_where_it_is_sealed(
     monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{ports['proxy']}")
     monkeypatch.delenv("no_proxy", raising=False)
     address = f"{scheme}://lab.example.invalid/v1"
-    with acting(naming(address, "OPENAI_API_KEY")):
+    with use_access(extend_access(address, "OPENAI_API_KEY")):
         end = EndpointBackEnd("m", address, "OPENAI_API_KEY", attempts=1, timeout_s=2)
     assert only(drive(end, pairs(1))).reason == "the connection failed after 1 attempt"
     thread.join()
@@ -216,7 +216,7 @@ def test_what_a_proxy_of_the_environment_is_does_not_show_in_a_message(
 ) -> None:
     monkeypatch.setenv("https_proxy", proxy)
     monkeypatch.delenv("no_proxy", raising=False)
-    with acting(naming("https://lab.example.invalid/v1", "OPENAI_API_KEY")):
+    with use_access(extend_access("https://lab.example.invalid/v1", "OPENAI_API_KEY")):
         end = EndpointBackEnd("m", "https://lab.example.invalid/v1", "OPENAI_API_KEY", attempts=1, timeout_s=2)
     lines: list[str] = []
     try:

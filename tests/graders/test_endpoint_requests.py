@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from exam_workbench.graders import Call, Control, built_in
-from exam_workbench.graders._reading.calls import Form, complete, is_answer
-from exam_workbench.graders._reading.grading_methods import direct
+from exam_workbench.graders import Call, Control, built_in_prompts
+from exam_workbench.graders._reading.calls import Form, complete_calls, is_answer
+from exam_workbench.graders._reading.grading_methods import rate_directly
 from exam_workbench.types import Asked
 from tests.made.endpoint_calls import (
     FREE,
@@ -53,7 +53,7 @@ def test_a_choice_among_few_is_asked_for_as_json_of_a_schema(
 ) -> None:
     with EndpointServer() as server:
         call = Call(RATE, {"question": "q", "context": "c"}, form, options=options, max_tokens=4)
-        assert complete(make(server), [call], Control())[0].structured
+        assert complete_calls(make(server), [call], Control())[0].structured
     body = server.seen[0].body
     asked = body["response_format"]
     assert (asked["type"], asked["json_schema"]["strict"]) == ("json_schema", True)
@@ -63,10 +63,10 @@ def test_a_choice_among_few_is_asked_for_as_json_of_a_schema(
 
 @pytest.mark.parametrize(("name", "options"), [("Q-judge", ["Yes", "No", "XXX"]), ("Sun", ["Yes", "No"])])
 def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str]) -> None:
-    judge = direct(Asked("What rises?"), "Bread rises.", built_in()[name])
+    judge = rate_directly(Asked("What rises?"), "Bread rises.", built_in_prompts()[name])
     call = next(judge)
     with EndpointServer(lambda seen: chat('{"answer": "XXX"}')) as server:
-        completion = complete(make(server), [call], Control())[0]
+        completion = complete_calls(make(server), [call], Control())[0]
     assert server.seen[0].body["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"] == options
     with pytest.raises(StopIteration) as ended:
         judge.send(completion)
@@ -77,7 +77,7 @@ def test_a_judge_that_may_abstain_may_do_so_in_json(name: str, options: list[str
 @pytest.mark.parametrize(("form", "kind"), [("text", None), ("json", {"type": "json_object"})])
 def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
     with EndpointServer(lambda seen: chat("fine")) as server:
-        completion = complete(make(server), [Call(FREE, {"question": "q"}, form, max_tokens=9)], Control())[0]
+        completion = complete_calls(make(server), [Call(FREE, {"question": "q"}, form, max_tokens=9)], Control())[0]
     assert (completion.text, completion.structured) == ("fine", False)
     assert server.seen[0].body.get("response_format") == kind
     assert server.seen[0].body["max_tokens"] == 9
@@ -86,7 +86,7 @@ def test_free_answers_have_no_schema(form: Form, kind: object) -> None:
 @pytest.mark.parametrize("form", ["likelihood", "span"])
 def test_what_only_a_local_model_can_do_costs_no_call(form: Form) -> None:
     with EndpointServer() as server:
-        completion = complete(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
+        completion = complete_calls(make(server), [Call(RATE, {"question": "q", "context": "c"}, form)], Control())[0]
     assert form in str(completion.error)
     assert server.seen == []
 
@@ -155,7 +155,7 @@ def test_a_known_limit_shortens_the_passage_before_the_call_and_never_the_questi
         (cut,) = re.findall(r"\d+", str(only(drive(end, [((0, 0), rated(long_call()))])).note))
         assert int(cut) > 100, "the tokens by which it was shortened"
         hopeless = Call(RATE, {"question": LONG, "context": "short"}, "rating", options=SCALE)
-        assert mentions(str(complete(end, [hopeless], Control())[0].error), "100")
+        assert mentions(str(complete_calls(end, [hopeless], Control())[0].error), "100")
     assert len(server.seen) == 1 and len(server.seen[0].prompt) <= 400
     assert server.seen[0].prompt.startswith("Question: q?\nPassage: word0") and server.seen[0].prompt.endswith(
         "Rating:"
@@ -165,13 +165,13 @@ def test_a_known_limit_shortens_the_passage_before_the_call_and_never_the_questi
 def test_text_that_no_request_can_carry_fails_alone() -> None:
     bad = Call(RATE, {"question": "q", "context": "half a \ud83d pair"}, "rating", options=SCALE)
     with EndpointServer() as server:
-        answers = complete(make(server), [bad, question(1)], Control())
+        answers = complete_calls(make(server), [bad, question(1)], Control())
     assert str(answers[0].error).startswith("the text cannot be sent")
     assert answers[1].error is None
 
 
 def test_answers_come_in_the_order_of_the_calls() -> None:
     with EndpointServer(lambda seen: chat(seen.prompt)) as server:
-        answers = complete(make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
+        answers = complete_calls(make(server), [question(i) for i in range(20)], Control(max_calls=15, concurrency=4))
     assert [a.text for a in answers if a.error is None] == [prompt(i) for i in range(15)]
     assert len({a.error for a in answers[15:]} - {None}) == 1 and all(a.error for a in answers[15:])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from exam_workbench.graders import Control, Price, Tokens, make_grader
-from exam_workbench.graders._endpoint.chat import told_tokens
+from exam_workbench.graders._endpoint.chat import reported_tokens
 from tests.made.endpoint_calls import drive, key, make, nothing_is_left_running, only, pairs
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
 from tests.made.refusals import refusal
@@ -40,7 +40,7 @@ DETAILED = {
     ],
 )
 def test_cached_and_thinking_tokens_are_parts_of_what_was_read_and_written(usage: Any, expected: Tokens) -> None:
-    assert told_tokens(usage, Tokens(7, 2)) == expected
+    assert reported_tokens(usage, Tokens(7, 2)) == expected
 
 
 def test_a_job_counts_them_apart_and_pays_for_cached_tokens_what_they_cost() -> None:

@@ -14,12 +14,20 @@ import torch
 
 from exam_workbench.bank import grader_again
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.graders import Call, Control, ReadingGrader, built_in, fill, make_grader, remade_from
+from exam_workbench.graders import (
+    Call,
+    Control,
+    ReadingGrader,
+    built_in_prompts,
+    fill_prompt,
+    find_remaking_parameters,
+    make_grader,
+)
 from exam_workbench.graders._local import loading as local_loading
 from exam_workbench.graders._local.loading import load_model, resolved_dtype
 from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd
-from exam_workbench.graders._prompts.prompt import fenced
-from exam_workbench.graders._reading.calls import complete
+from exam_workbench.graders._prompts.prompt import fence_text
+from exam_workbench.graders._reading.calls import complete_calls
 from exam_workbench.grading import Request, make_plan, run_job
 from exam_workbench.store import Project
 from exam_workbench.types import Asked, Grade, Question
@@ -77,7 +85,7 @@ def made(kind: str, model: Path | str, **more: Any) -> ReadingGrader:
 
 def prompt_of(grader: ReadingGrader) -> str:
     call = next(grader.steps(Asked("Why?", "because", ("because", "no")), "It rains."))
-    return fill(call.prompt, call.values, call.fence).joined()
+    return fill_prompt(call.prompt, call.values, call.fence).joined()
 
 
 # --- The number format
@@ -112,7 +120,7 @@ def test_grades_of_a_processor_that_an_earlier_version_stored_are_found(
     fill_project(project, [WHY], {("Why?", "p1"): 4, ("Why?", "p2"): 2}, RUNS, earlier)
     assert make_plan(project, spec, 1).known == 2
     hub = make_grader("self-rating", {"model": "somebody/a-model"}).spec
-    again = remade_from(replace(hub, parameters=hub.parameters | named))
+    again = find_remaking_parameters(replace(hub, parameters=hub.parameters | named))
     assert again is not None and make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
 
 
@@ -157,16 +165,16 @@ def beamed(folder: str, text: str, tokens: int, beams: int) -> str:
 @pytest.mark.parametrize("name", ["t5", "causal"])
 def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) -> None:
     folder = str(models / name)
-    prompt = built_in()["answer"]
+    prompt = built_in_prompts()["answer"]
     words = [" ".join(FILLER[i : i + 3 * i + 2]) for i in range(4)]
     calls = [
         Call(prompt, {"question": question, "context": text}, "text", max_tokens=8)
         for text in words
         for question in ("what is it ?", "how ?")
     ]
-    found = complete(TransformersBackEnd(folder, num_beams=5), calls, Control())
-    greedy = complete(TransformersBackEnd(folder), calls, Control())
-    expected = [beamed(folder, fill(call.prompt, call.values).joined(), 8, 5) for call in calls]
+    found = complete_calls(TransformersBackEnd(folder, num_beams=5), calls, Control())
+    greedy = complete_calls(TransformersBackEnd(folder), calls, Control())
+    expected = [beamed(folder, fill_prompt(call.prompt, call.values).joined(), 8, 5) for call in calls]
     assert [one.text for one in found] == expected
     assert [one.text for one in greedy] != expected
 
@@ -174,11 +182,15 @@ def test_beams_write_what_generate_writes_with_beams(name: str, models: Path) ->
 def test_a_rating_by_beams_is_read_from_the_text_and_has_no_probabilities(models: Path) -> None:
     scale = tuple("012345")
     call = Call(
-        built_in()["self-rating"], {"question": "q ?", "context": "red leaves"}, "rating", options=scale, max_tokens=6
+        built_in_prompts()["self-rating"],
+        {"question": "q ?", "context": "red leaves"},
+        "rating",
+        options=scale,
+        max_tokens=6,
     )
-    (found,) = complete(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], Control())
+    (found,) = complete_calls(TransformersBackEnd(str(models / "t5"), num_beams=3), [call], Control())
     assert found.distribution is None
-    assert found.text == beamed(str(models / "t5"), fill(call.prompt, call.values).joined(), 6, 3)
+    assert found.text == beamed(str(models / "t5"), fill_prompt(call.prompt, call.values).joined(), 6, 3)
 
 
 def test_beams_are_in_the_fingerprint_and_one_of_them_is_greedy(models: Path, no_gpu: None) -> None:
@@ -258,7 +270,7 @@ def test_only_a_causal_model_without_a_chat_template_gets_a_prompt_that_ends_in_
 
 def test_the_cue_is_in_the_fingerprint_and_without_it_the_grader_is_the_old_one(models: Path, no_gpu: None) -> None:
     cued = made("self-rating", models / "causal").spec
-    assert cued.parameters["cue"] == "Rating:" and cued.prompt_hash == built_in()["self-rating"].hash
+    assert cued.parameters["cue"] == "Rating:" and cued.prompt_hash == built_in_prompts()["self-rating"].hash
     plain = made("self-rating", models / "causal", cue="none")
     assert "cue" not in plain.spec.parameters and plain.spec.fingerprint != cued.fingerprint
     assert prompt_of(plain).endswith("Context: It rains.")
@@ -318,7 +330,7 @@ def test_a_completion_is_asked_for_with_the_whole_prompt_as_one_text(server: End
     (seen,) = server.seen
     assert seen.path == "/v1/completions"
     assert seen.body["prompt"] == prompt_of(grader) and seen.body["prompt"].endswith("\nRating:")
-    assert all(part in seen.body["prompt"] for part in fenced("It rains.")), "the passage, and that it is data"
+    assert all(part in seen.body["prompt"] for part in fence_text("It rains.")), "the passage, and that it is data"
     assert not {"messages", "response_format"} & set(seen.body)
     assert seen.body["stop"] == ["\n\n"]
 

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import duckdb
 import pytest
 
-from exam_workbench.bank import save
+from exam_workbench.bank import save_version
 from exam_workbench.records import add_passages, add_queries, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
 from exam_workbench.store import Project, open_project
@@ -189,7 +189,7 @@ def prepared(path: Path, cases: int) -> None:
         refresh_pool(cursor)
     # What is judged is in the pool, however deep in a run it stands.
     judge(project, {("q", one): 0 for one in ids})
-    save(project, [Question("q/a", "q", "What?")], "made for a test", "tester")
+    save_version(project, [Question("q/a", "q", "What?")], "made for a test", "tester")
     project.close()
 
 

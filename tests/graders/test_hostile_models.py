@@ -22,10 +22,10 @@ import torch
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Call, Control, Prompt
 from exam_workbench.graders._local import prompting
-from exam_workbench.graders._local.loading import explain
+from exam_workbench.graders._local.loading import explain_loading_error
 from exam_workbench.graders._local.prompting import fill_chat_template
 from exam_workbench.graders._local.transformers_back_end import TransformersBackEnd
-from exam_workbench.graders._reading.calls import complete
+from exam_workbench.graders._reading.calls import complete_calls
 from tests.made.tiny_models import CHAT_TEMPLATE, build_tiny_causal, shared_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def _consent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(folder: Path) -> str:
     """What a model in a folder answers."""
-    (completion,) = complete(TransformersBackEnd(str(folder)), [CALL], Control())
+    (completion,) = complete_calls(TransformersBackEnd(str(folder)), [CALL], Control())
     assert completion.error is None
     return completion.text
 
@@ -106,7 +106,7 @@ def test_code_in_the_folder_of_a_model_is_never_run(folder: Path, tmp_path: Path
     assert ask(folder) == sound
     change(folder / "config.json", model_type="own")
     with pytest.raises(GradingError):
-        complete(TransformersBackEnd(str(folder)), [CALL], Control())
+        complete_calls(TransformersBackEnd(str(folder)), [CALL], Control())
     TransformersBackEnd(str(folder)).count_tokens("the best")
     change(folder / "config.json", model_type="llama", auto_map={})
     change(
@@ -136,7 +136,7 @@ def test_pickled_weights_are_refused_and_never_read(folder: Path, tmp_path: Path
     for make in hostile:
         make()
         with pytest.raises(GradingError):
-            complete(TransformersBackEnd(str(folder)), [CALL], Control())
+            complete_calls(TransformersBackEnd(str(folder)), [CALL], Control())
     assert not marker.exists()
 
 
@@ -165,9 +165,11 @@ def test_damaged_files_end_in_a_sentence(folder: Path) -> None:
 
 
 def test_errors_say_which_of_both_it_is() -> None:
-    own = explain("m", ValueError("Please pass the argument `trust_remote_code=True` to allow custom code to be run."))
-    pickled = explain("m", OSError("Error no file named model.safetensors found in directory m."))
-    assert len({own.message, pickled.message, explain("m", OSError("other")).message}) == 3
+    own = explain_loading_error(
+        "m", ValueError("Please pass the argument `trust_remote_code=True` to allow custom code to be run.")
+    )
+    pickled = explain_loading_error("m", OSError("Error no file named model.safetensors found in directory m."))
+    assert len({own.message, pickled.message, explain_loading_error("m", OSError("other")).message}) == 3
 
 
 # Chat templates
@@ -248,7 +250,7 @@ def test_the_process_of_templates_knows_no_key(monkeypatch: pytest.MonkeyPatch) 
     assert process is not None
     if sys.platform == "linux":
         assert b"sk-secret" not in Path(f"/proc/{process.pid}/environ").read_bytes()
-    prompting._end(process)
+    prompting._end_process(process)
 
 
 # By construction

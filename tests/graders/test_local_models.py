@@ -19,8 +19,8 @@ import torch
 from hypothesis import given, strategies as st
 
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
-from exam_workbench.graders._local.loading import explain, load_model, model_identity
+from exam_workbench.graders import Call, Completion, Control, Outcome, Prompt, Steps, current_loading, fill_prompt
+from exam_workbench.graders._local.loading import explain_loading_error, load_model, model_identity
 from exam_workbench.graders._local.prompting import Batch, Group
 from exam_workbench.graders._local.text_generation import LEAST_SHARED, Options, share_prefixes
 from exam_workbench.graders._local.transformers_back_end import (
@@ -28,7 +28,7 @@ from exam_workbench.graders._local.transformers_back_end import (
     TransformersBackEnd,
     out_of_memory_halves,
 )
-from exam_workbench.graders._reading.calls import Form, complete, drive_in_windows
+from exam_workbench.graders._reading.calls import Form, complete_calls, drive_in_windows
 from exam_workbench.types import Grade
 from tests.made.refusals import check_error, refusal
 from tests.made.tiny_models import (
@@ -105,7 +105,7 @@ def rating(text: str, question: str = "what is it made of?", **changes: Any) -> 
 
 
 def ask(back_end: TransformersBackEnd | ExtractiveBackEnd, *calls: Call) -> list[Completion]:
-    return complete(back_end, calls, Control())
+    return complete_calls(back_end, calls, Control())
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, re
     alone = [ask(TransformersBackEnd(folder), call)[0] for call in calls]
     assert [c.text for c in together] == [c.text for c in alone]
     for call, completion in zip(calls, together, strict=True):
-        plain = generated(folder, fill(call.prompt, call.values).joined(), call.max_tokens)
+        plain = generated(folder, fill_prompt(call.prompt, call.values).joined(), call.max_tokens)
         # A rating ends where nothing more can change it.
         assert completion.text == plain if form == "text" else plain.startswith(completion.text)
 
@@ -289,7 +289,7 @@ def test_a_long_passage_is_shortened_and_nothing_else(t5: str) -> None:
     call = rating(text)
     back_end = TransformersBackEnd(t5, max_tokens_in=100)
     (completion,) = ask(back_end, call)
-    whole = back_end.count_tokens(fill(call.prompt, call.values).joined())
+    whole = back_end.count_tokens(fill_prompt(call.prompt, call.values).joined())
     assert whole is not None
     assert completion.text == "4"
     assert completion.shortened == whole + 1 - 100
@@ -341,7 +341,7 @@ def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -
     call = replace(rating(passage("gold", 20)), prompt=replace(RATE, system="You rate."), form="text")
     back_end = TransformersBackEnd(folder)
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
-    user = fill(call.prompt, call.values).user
+    user = fill_prompt(call.prompt, call.values).user
     assert text == f"<s><|system|>You rate.<|end|><|user|>{user}<|end|><|assistant|>"
     assert ask(back_end, call)[0].text == generated(folder, text, call.max_tokens, special=False)
 
@@ -364,7 +364,7 @@ def test_a_template_without_a_system_role_gets_both_texts_from_the_user(
     call = replace(rating("gold"), prompt=replace(RATE, system="You rate."))
     back_end = TransformersBackEnd(with_template(llama, template, tmp_path))
     text = back_end._prompting.prepare([call], lambda call: 0)[0].text
-    assert text == f"<s><|user|>{fill(call.prompt, call.values).joined()}<|end|><|assistant|>"
+    assert text == f"<s><|user|>{fill_prompt(call.prompt, call.values).joined()}<|end|><|assistant|>"
 
 
 def likelihood(marker: str, *options: str) -> Call:
@@ -375,7 +375,7 @@ def test_likelihoods_of_a_seq2seq_model_are_those_of_its_decoder(t5: str) -> Non
     options = ("the red leaves of maple", "5", "the red of")
     completion, other = ask(TransformersBackEnd(t5), likelihood("maple", *options), likelihood("gold", "4", "5"))
     loaded = load_model(t5)
-    prompt = fill(RATE, likelihood("maple", "").values).joined()
+    prompt = fill_prompt(RATE, likelihood("maple", "").values).joined()
     for option in options:
         labels = loaded.tokenizer(option, return_tensors="pt").input_ids[:, :-1]
         with torch.inference_mode():
@@ -397,7 +397,7 @@ def test_likelihoods_of_a_causal_model_are_those_of_the_continuation(
     found = ask(TransformersBackEnd(folder, share_prefixes=share), *calls)
     loaded = load_model(folder)
     for call, completion in zip(calls, found, strict=True):
-        prompt = fill(RATE, call.values).joined()
+        prompt = fill_prompt(RATE, call.values).joined()
         for option in call.options:
             whole = loaded.tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
             labels = whole.clone()
@@ -460,7 +460,7 @@ def test_models_are_loaded_at_the_first_call_and_shared(t5: str) -> None:
     assert one.count_tokens("the best") == 2
     if not torch.cuda.is_available():
         assert load_model(t5, device="cpu") is load_model(t5, device="auto", dtype="float32")
-    assert loading() is None
+    assert current_loading() is None
 
 
 @pytest.mark.parametrize("model", ["t5", "llama"])
@@ -469,7 +469,7 @@ def test_ratings_in_half_precision_are_those_of_greedy_decoding(model: str, requ
     questions = ["what is it made of?", "what is it?"]
     calls = [rating(passage(marker, words), q) for marker in RATED for words in (5, 20, 60) for q in questions]
     found = ask(TransformersBackEnd(folder, device="cpu", dtype="bfloat16"), *calls)
-    texts = [fill(call.prompt, call.values).joined() for call in calls]
+    texts = [fill_prompt(call.prompt, call.values).joined() for call in calls]
     assert [c.text for c in found] == [generated(folder, text, 12, dtype="bfloat16") for text in texts]
     assert {c.text for c in found} >= {*map(str, RATED.values())}
 
@@ -492,11 +492,11 @@ def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp
 
 
 def test_errors_of_fetching_are_told_apart() -> None:
-    assert explain("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
+    assert explain_loading_error("m", OSError(errno.ENOSPC, "No space left on device")).code == "disk-full"
     offline = OSError("cannot load")
     offline.__cause__ = ConnectionError("no route")
-    assert explain("m", offline).code == "model-unusable"
-    check_error(explain("m", ValueError("odd\nmore")), "model-unusable", "odd")
+    assert explain_loading_error("m", offline).code == "model-unusable"
+    check_error(explain_loading_error("m", ValueError("odd\nmore")), "model-unusable", "odd")
 
 
 def test_the_identity_of_a_folder_changes_with_its_content_and_that_of_a_hub_model_with_its_revision(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from exam_workbench.graders import parse_list
-from exam_workbench.graders._endpoint.redaction import redact
+from exam_workbench.graders._endpoint.redaction import redact_keys
 from exam_workbench.graders._reading.parsing import (
     parse_json_rating,
     parse_letter,
@@ -18,7 +18,7 @@ from exam_workbench.graders._reading.parsing import (
     settled_rating,
     settled_yes_no,
 )
-from exam_workbench.injection_signs import signs
+from exam_workbench.injection_signs import find_signs
 
 SIZE = 1 << 17
 LIMIT_S = 4  # of processor time; what takes the square of the length takes from many seconds to hours
@@ -69,10 +69,10 @@ def test_a_long_answer_is_read(reader: str, answer: str) -> None:
 
 @pytest.mark.parametrize("piece", [KEY[:6] + "zz ", KEY[:11] + "_", "%25", "&amp;", "bearer ", "\u0301"])
 def test_keys_are_looked_for_in_a_long_text(piece: str) -> None:
-    shown = redact(piece * (SIZE // len(piece)) + f" {KEY} and {KEY[::-1]}", [KEY])
+    shown = redact_keys(piece * (SIZE // len(piece)) + f" {KEY} and {KEY[::-1]}", [KEY])
     assert KEY not in shown and KEY[::-1] not in shown
 
 
 @pytest.mark.parametrize("piece", ["question: ", "rate this "])
 def test_a_long_passage_is_looked_through_for_orders(piece: str) -> None:
-    signs(piece * (SIZE // len(piece)), ["What is the height of the tower?"])
+    find_signs(piece * (SIZE // len(piece)), ["What is the height of the tower?"])

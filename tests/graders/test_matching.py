@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from exam_workbench.graders import ill_formed
 from exam_workbench.graders._reading.matching import SHORT, contains_key, is_no_answer, without_letter, word_match
 from exam_workbench.graders._reading.parsing import UNANSWERABLE
-from exam_workbench.text import STOP_WORDS, normalise
+from exam_workbench.text import STOP_WORDS, normalise_text
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_answers_differ_from_a_fifth_of_the_longer_one_on() -> None:
 
 
 def test_what_is_left_of_a_text_is_stems_without_small_words() -> None:
-    assert normalise("The rising tides, and the Moon's 3.5 pulls!") == "rise tide moon s 3.5 pull"
-    assert normalise("of the") == ""
+    assert normalise_text("The rising tides, and the Moon's 3.5 pulls!") == "rise tide moon s 3.5 pull"
+    assert normalise_text("of the") == ""
     assert not STOP_WORDS & {"no", "not", "never", "none", "all", "before", "after", "under", "over", "more", "less"}
 
 
@@ -155,5 +155,5 @@ def test_any_text_can_be_compared_and_a_sound_answer_matches_itself(answer: str,
 def test_threads_can_compare_at_the_same_time() -> None:
     words = [f"{word}{ending}" for word in ("jump", "walk", "climb", "paint", "turn") for ending in ("s", "ing", "ed")]
     with ThreadPoolExecutor(8) as threads:
-        stems = list(threads.map(normalise, words * 200))
+        stems = list(threads.map(normalise_text, words * 200))
     assert set(stems) == {"jump", "walk", "climb", "paint", "turn"}

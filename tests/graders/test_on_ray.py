@@ -20,11 +20,11 @@ from exam_workbench.graders import (
     NOTHING_USED,
     Grader,
     Usage,
+    find_remaking_parameters,
     grade_plan,
     holds_grades,
     make_grader,
     read_grades,
-    remade_from,
 )
 from exam_workbench.graders._plan_files import (
     KEY,
@@ -39,16 +39,16 @@ from exam_workbench.graders._plan_files import (
 from exam_workbench.grading import (
     Request,
     Scope,
+    import_answer_files,
+    import_grade_files,
     make_plan,
     run_job,
-    take_in,
-    take_in_grades,
     usual_settings,
     write_missing,
 )
 from exam_workbench.grading._needed_pairs import pairs_to_grade
 from exam_workbench.grading._offline_grading import Taking
-from exam_workbench.jobs import jobs
+from exam_workbench.jobs import find_jobs
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Question
 from tests.made.projects import copy_of, fill
@@ -99,11 +99,11 @@ def test_a_worker_gives_the_grades_of_one_process_in_any_order_of_files(project:
     pq.write_table(worker(table.slice(2)), files[1])
     assert worker(table.slice(0, 0)).num_rows == 0
     assert all(map(holds_grades, files)) and not holds_grades(plan)
-    taken = take_in_grades(project, grader, files, "ann")
+    taken = import_grade_files(project, grader, files, "ann")
     assert (taken.graded, taken.failed, taken.known) == (5, 0, 1)
-    before, count = grades(project), len(jobs(project))
-    again = take_in_grades(project, grader, files[::-1], "ann")
-    assert (again.graded, again.known, len(jobs(project))) == (0, 6, count)
+    before, count = grades(project), len(find_jobs(project))
+    again = import_grade_files(project, grader, files[::-1], "ann")
+    assert (again.graded, again.known, len(find_jobs(project))) == (0, 6, count)
     assert make_plan(project, grader.spec, 1).to_grade == 0
     for other in copy_of(filled, tmp_path / "other"):
         run_job(other, grader, Request(), "ann")
@@ -165,10 +165,10 @@ def test_rows_that_are_not_grades_of_this_plan_change_nothing(project: Project, 
             file,
         )
         with pytest.raises(FileError):
-            take_in_grades(project, grader, [file], "ann")
-    assert jobs(project) == []
+            import_grade_files(project, grader, [file], "ann")
+    assert find_jobs(project) == []
     pq.write_table(good, file)
-    assert take_in_grades(project, grader, [file], "ann").graded == 1
+    assert import_grade_files(project, grader, [file], "ann").graded == 1
 
 
 @given(
@@ -262,7 +262,7 @@ def test_calls_become_rows_of_vllm_and_its_rows_become_answers(project: Project,
     ]
     done[0] |= {"__inference_error__": "ValueError: too long"}
     pq.write_table(pa.Table.from_pylist([vllm_reply(row) for row in done[1:] + done[:1]]), tmp_path / "replies.parquet")
-    taken = take_in(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
+    taken = import_answer_files(project, grader, [Source.of(str(tmp_path / "replies.parquet"))], "ann")
     assert (taken.graded + taken.failed, taken.unmatched, taken.usage.input_tokens) == (5, 0, 36)
     cut = vllm_reply(done[1] | {"num_generated_tokens": done[1]["limit"]})
     assert json.loads(cut["response"])["choices"][0]["finish_reason"] == "length"
@@ -316,7 +316,7 @@ def test_a_cluster_grades_a_plan_and_a_restart_asks_nothing_twice(project: Proje
     assert (done.rows, done.before, done.done) == (5, 2, 5)
     files = sorted((tmp_path / "out").glob("*.parquet"))
     assert sum(pq.read_metadata(file).num_rows for file in files) == 5
-    assert take_in_grades(project, grader, files, "ann").graded == 5
+    assert import_grade_files(project, grader, files, "ann").graded == 5
 
 
 def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
@@ -342,7 +342,7 @@ def test_a_grader_of_the_removed_back_end_stays_listed_with_its_grades(
     exam = shell_on(before, tmp_path, monkeypatch, capsys)
     listed = printed(exam("graders", "list", "--json"))
     assert spec.fingerprint in json.dumps(listed) and "old" in json.dumps(listed)
-    assert remade_from(spec) is None
+    assert find_remaking_parameters(spec) is None
     assert exam("grade", "--grader", "old")[0] == 2
     assert printed(exam("check", "--json"))
     assert exam("leaderboard", "--json")[0] == 0

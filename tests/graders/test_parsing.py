@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 from hypothesis import example, given, strategies as st
 
-from exam_workbench.graders import ill_formed, parse_list, unanswerable
+from exam_workbench.graders import ill_formed, parse_list, says_unanswerable
 from exam_workbench.graders._reading.parsing import (
     BOTH,
     CUT_OFF,
@@ -487,7 +487,7 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
     assert (items == []) == (reason is not None)
     assert all(isinstance(item, str) and item.strip() for item in items)
     assert without_thoughts(text) in text
-    unanswerable(text)
+    says_unanswerable(text)
     ill_formed(text)
 
 
@@ -519,7 +519,7 @@ def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) ->
     for parsed in (parse_rating(text), parse_json_rating(text), parse_yes_no(text), parse_letter(text, LETTERS)):
         assert (parsed.rating is None) == (parsed.status == "failed")
     assert parse_list(text, "questions")[0] == []
-    assert not ill_formed("word" + text) and not unanswerable("word" + text)
+    assert not ill_formed("word" + text) and not says_unanswerable("word" + text)
 
 
 @given(PIECES | ANSWERS, PIECES | ANSWERS | st.text())
@@ -763,5 +763,5 @@ def test_a_word_a_number_or_a_symbol_is_an_answer(text: str) -> None:
 
 
 def test_only_what_says_that_there_is_no_answer_is_unanswerable() -> None:
-    assert unanswerable("  It is not possible to tell, sadly.") and unanswerable("NO")
-    assert not unanswerable("Norway") and not unanswerable("no, never") and not unanswerable("")
+    assert says_unanswerable("  It is not possible to tell, sadly.") and says_unanswerable("NO")
+    assert not says_unanswerable("Norway") and not says_unanswerable("no, never") and not says_unanswerable("")

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import _saved_graders as named_graders, prices, set_price
+from exam_workbench.bank import _saved_graders as named_graders, model_prices, set_price
 from exam_workbench.exchange import graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import (
     Price,
     Prompt,
     ReadingGrader,
-    built_in,
+    built_in_prompts,
+    find_remaking_parameters,
     make_grader,
     read_prompt,
-    remade_from,
     try_injections,
     try_pair,
     write_prompt,
@@ -32,7 +32,7 @@ from exam_workbench.grading import Request, Scope, make_plan, pair_to_try, price
 from exam_workbench.grading._needed_pairs import pairs_to_grade, with_texts
 from exam_workbench.grading._price_tag import first_prompt
 from exam_workbench.jobs import Progress
-from exam_workbench.labels import Policy, basis, coverage, labels, leaderboard, override
+from exam_workbench.labels import Policy, add_override, basis, coverage_scores, leaderboard, list_labels
 from exam_workbench.records import add_queries
 from exam_workbench.review import changes
 from exam_workbench.store import Project
@@ -78,14 +78,14 @@ def settings(server: EndpointServer, **more: object) -> dict[str, object]:
 
 
 def graded(project: Project, kind: str, server: EndpointServer, **more: object) -> tuple[str, Progress]:
-    made = make_grader(kind, settings(server, **more), bank.prompts(project))
+    made = make_grader(kind, settings(server, **more), bank.list_prompts(project))
     final = run_job(project, made, Request(), "ann")
     assert final.state == "done", final.message
     return made.spec.fingerprint, final
 
 
 def label_of(project: Project, grader: str, **more: object) -> dict[tuple[str, str], int | None]:
-    table = labels(project, basis(project, Policy(grader=grader, **more)))  # type: ignore[arg-type]
+    table = list_labels(project, basis(project, Policy(grader=grader, **more)))  # type: ignore[arg-type]
     return {
         (q, p): None if label != label else int(label)
         for q, p, label in zip(table["query_id"], table["passage_id"], table["label"].astype(float), strict=True)
@@ -96,7 +96,7 @@ def test_a_grader_that_checks_answers_grades_the_questions_that_have_a_key(fille
     name, final = graded(filled, "answer", server)
     assert (final.graded, final.failed) == (6, 0), "two questions with a key, three passages"
     assert label_of(filled, name) == {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0}
-    assert coverage(filled, basis(filled, Policy(grader=name)))["one"]["q1"] == 0.5, "1 is the top of this scale"
+    assert coverage_scores(filled, basis(filled, Policy(grader=name)))["one"]["q1"] == 0.5, "1 is the top of this scale"
 
 
 def test_a_new_answer_key_is_a_new_thing_to_ask_and_the_old_key_finds_the_old_grades(
@@ -108,14 +108,14 @@ def test_a_new_answer_key_is_a_new_thing_to_ask_and_the_old_key_finds_the_old_gr
     before = label_of(filled, name)
     found = changes(filled, "EXAM-Cover", Policy(grader=name), {"q1": [changed, CHOSEN]})
     assert (found.to_grade, found.known) == (3, 3)
-    bank.save(filled, [changed], "new key", "ann")
+    bank.save_version(filled, [changed], "new key", "ann")
     assert make_plan(filled, spec, bank.latest_version(filled)).to_grade == 3
     assert label_of(filled, name)["q1", "p1"] == 0, "what it rests on now is the other question"
-    bank.save(filled, [ASKED], "old key", "ann")
+    bank.save_version(filled, [ASKED], "old key", "ann")
     assert make_plan(filled, spec, bank.latest_version(filled)).to_grade == 0
     assert label_of(filled, name) == before
     rating = make_grader("self-rating", settings(server)).spec
-    bank.save(filled, [changed], "new key", "ann")
+    bank.save_version(filled, [changed], "new key", "ann")
     assert make_plan(filled, rating, bank.latest_version(filled)).needed == 8, "a rater does not read the key"
 
 
@@ -173,7 +173,7 @@ def test_what_a_judge_said_of_a_query_without_a_title_belongs_to_the_title_when_
 
 def test_a_persons_rating_counts_for_a_grader_that_checks_answers_too(filled: Project, server: EndpointServer):
     name, _ = graded(filled, "answer", server)
-    override(filled, "q1/a", "p2", 5, "it says so in other words", "ann")
+    add_override(filled, "q1/a", "p2", 5, "it says so in other words", "ann")
     assert label_of(filled, name)["q1", "p2"] == 1
     assert label_of(filled, name, overrides=False)["q1", "p2"] == 0
 
@@ -210,7 +210,7 @@ def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Pro
     with refusal("no-price", "m"):
         run_job(filled, made, Request(max_cost=1.0), "ann")
     set_price(filled, "m", Price(1000.0, 1000.0), "ann")
-    assert prices(filled) == {"m": Price(1000.0, 1000.0)}
+    assert model_prices(filled) == {"m": Price(1000.0, 1000.0)}
     run_job(filled, made, Request(Scope(limit=1)), "ann")
     body = server.seen[0].body
     set_aside = AROUND_PROMPT + sum(len(one["content"].encode()) for one in body["messages"]) + body["max_tokens"]
@@ -242,7 +242,7 @@ def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
     saved = named_graders.save_named_grader(
         filled, "mine", "self-rating", settings(server, key_variable="MY_KEY"), "ann"
     )
-    again = make_grader(*named_graders.settings(filled, "mine"))
+    again = make_grader(*named_graders.grader_settings(filled, "mine"))
     assert again.spec == saved.spec
     assert run_job(filled, again, Request(), "ann").graded == 8
     found = named_graders.grader_again(filled, saved.spec)
@@ -252,19 +252,19 @@ def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
     named_graders.remove_named_grader(filled, "mine", "ann")
     assert named_graders.grader_again(filled, saved.spec) is None, "its address is not known any more"
     with refusal("unknown-grader", "mine"):
-        named_graders.settings(filled, "mine")
+        named_graders.grader_settings(filled, "mine")
 
 
 def test_how_a_grader_was_set_up_is_remembered_where_its_identity_does_not_tell(
     filled: Project, server: EndpointServer
 ):
     made = make_grader("self-rating", settings(server))
-    assert remade_from(made.spec) is None
+    assert find_remaking_parameters(made.spec) is None
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
     assert [named.name for named in named_graders.named_graders(filled)] == [made.spec.name]
     hub = make_grader("self-rating", {"model": "google/flan-t5-small"})
-    again = remade_from(hub.spec)
+    again = find_remaking_parameters(hub.spec)
     assert again is not None and make_grader("self-rating", again).spec == hub.spec
 
 
@@ -281,7 +281,7 @@ def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades_and_can_g
     assert make_grader("extractive", at_endpoint).spec.parameters["verify_fence"]
     earlier = {"back_end": "transformers", "fence": True, "check": "model", "model": "google/flan-t5-small"}
     local = make_grader("answer", earlier | {"verify_fence": False}).spec
-    again = remade_from(local)
+    again = find_remaking_parameters(local)
     assert again is not None and make_grader("answer", again).spec == local
     first, _ = graded(filled, "answer", server, check="model", verify_fence=False)
     before = label_of(filled, first)
@@ -308,7 +308,7 @@ def test_how_often_injections_work_is_said_for_every_grader(filled: Project):
 def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are(
     filled: Project, server: EndpointServer
 ):
-    chat_prompt = built_in()["self-rating-chat"]
+    chat_prompt = built_in_prompts()["self-rating-chat"]
     with refusal("name-taken"):
         bank.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
     mine = replace(chat_prompt, name="strict", system="Be strict.")
@@ -329,10 +329,12 @@ def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(fille
 
 
 def test_a_prompt_that_a_grade_cannot_be_about_is_refused(filled: Project):
-    yaml = write_prompt(replace(built_in()["self-rating"], name="odd")).replace("{question}", "{question} {narrative}")
+    yaml = write_prompt(replace(built_in_prompts()["self-rating"], name="odd")).replace(
+        "{question}", "{question} {narrative}"
+    )
     odd: Prompt = read_prompt(yaml, "odd.yaml")
     with refusal("unknown-prompt-field", "narrative"):
-        make_grader("self-rating", {"prompt": "odd"}, built_in() | {"odd": odd})
+        make_grader("self-rating", {"prompt": "odd"}, built_in_prompts() | {"odd": odd})
     with refusal("prompt-does-not-fit", "direct"):
         make_grader("self-rating", {"prompt": "Sun"})
 
@@ -393,9 +395,9 @@ def test_a_fence_is_in_the_fingerprint_by_the_place_of_the_sentence_about_it():
     assert judge.fingerprint != earlier.fingerprint, "what it is sent begins otherwise"
     local = {"model": "google/flan-t5-small", "fence": True, "dtype": "float32"}
     spec = make_grader("direct", local).spec
-    again = remade_from(spec)
+    again = find_remaking_parameters(spec)
     assert again is not None and make_grader("direct", again).spec == spec
-    assert remade_from(replace(spec, parameters=spec.parameters | {"fence": True})) is None
+    assert find_remaking_parameters(replace(spec, parameters=spec.parameters | {"fence": True})) is None
 
 
 def test_fenced_prompts_without_a_system_text_share_what_comes_before_the_passage(filled: Project):
@@ -404,5 +406,5 @@ def test_fenced_prompts_without_a_system_text_share_what_comes_before_the_passag
     pairs = [pair for group in pairs_to_grade(filled, grader.spec, bank.latest_version(filled)) for pair in group]
     texts = with_texts(filled, grader.spec, pairs)
     prompts = [first_prompt(grader, texts, pair) for pair in grader.ordered(pairs)]
-    instructions = built_in()["Thomas"].template.split("{")[0]
+    instructions = built_in_prompts()["Thomas"].template.split("{")[0]
     assert len(prompts) > 1 and all(one.startswith(instructions) for one in prompts)

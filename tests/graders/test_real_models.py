@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import proposals
-from exam_workbench.grading import make_drafter, suggest
+from exam_workbench.bank import list_proposals
+from exam_workbench.grading import draft_proposals, make_drafter
 from exam_workbench.records import add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Query
@@ -77,8 +77,8 @@ def test_a_real_model_behind_llama_cpp_answers_by_every_method(url: str, project
             assert grade.status == "graded" and grade.confidence is not None
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "should daylight saving time be abolished")], replace=False)
-    report = suggest(project, make_drafter(parameters), ["q1"], "ann", "nugget", n=2)
-    drafted = {one.text for one in proposals(project)}
+    report = draft_proposals(project, make_drafter(parameters), ["q1"], "ann", "nugget", n=2)
+    drafted = {one.text for one in list_proposals(project)}
     assert report.asked == 1 and (drafted or report.failed) and not drafted & EXAMPLES
     compared = ask_writing(parameters, ONE, names=["reteval-compare", "reteval-compare-graded"])
     assert [reading_of(record_of(output))[1] for output in compared] == ["graded"] * 2

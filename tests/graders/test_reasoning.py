@@ -6,8 +6,8 @@ import pytest
 
 from exam_workbench.exams._item_generation import ParsedItem, parse_item
 from exam_workbench.graders import parse_list, without_thoughts
-from exam_workbench.graders._prompts.prompt import built_in
-from exam_workbench.graders._reading.calls import Call, Completion, is_answer, read, settled
+from exam_workbench.graders._prompts.prompt import built_in_prompts
+from exam_workbench.graders._reading.calls import Call, Completion, is_answer, make_settled_test, read_completion
 from exam_workbench.graders._reading.non_answers import opened_reasoning, reasoning_length
 from exam_workbench.graders._reading.parsing import (
     Parsed,
@@ -84,13 +84,13 @@ def test_nothing_is_settled_inside_reasoning(opening: str) -> None:
 
 
 def test_a_prompt_that_opens_reasoning_keeps_an_answer_from_being_settled_in_it() -> None:
-    prompts = built_in()
+    prompts = built_in_prompts()
     for form, prompt, begins, ends in (
         ("rating", "self-rating", "4\n", "4\n"), ("yes-no", "verify", "Yes, it ", "Yes, it "),
     ):  # fmt: skip
         call = Call(prompts[prompt], {}, form)
-        assert settled(call)(begins)
-        within = settled(call, "<|Assistant|><think>\n")
+        assert make_settled_test(call)(begins)
+        within = make_settled_test(call, "<|Assistant|><think>\n")
         assert not within(begins) and within(f"Hmm.</think>{ends}")
     assert opened_reasoning("Rate it from 0 to 5.\n<|Assistant|><think>\n") == "<think>\n"
     assert opened_reasoning("Rate it from 0 to 5.\n<plan>") == "<plan>"
@@ -128,9 +128,13 @@ def test_other_tags_are_left_alone(text: str) -> None:
 
 
 def test_calls_are_read_without_reasoning_in_both_forms() -> None:
-    call = Call(built_in()["self-rating"], {}, "rating")
+    call = Call(built_in_prompts()["self-rating"], {}, "rating")
     text = 'Okay, maybe a rating of 2, no.\n</think>\n\n{"rating": 5}'
-    assert read(call, Completion(text, structured=True)) == read(call, Completion(text)) == Parsed(5, "graded")
+    assert (
+        read_completion(call, Completion(text, structured=True))
+        == read_completion(call, Completion(text))
+        == Parsed(5, "graded")
+    )
     assert is_answer(call, text, structured=True)
 
 

@@ -13,26 +13,26 @@ import pytest
 
 from exam_workbench.bank import set_price
 from exam_workbench.errors import GradingError
-from exam_workbench.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
+from exam_workbench.graders import Grader, PassingError, Price, Prompt, extend_access, make_grader, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import BatchEndpoint
 from exam_workbench.grading import (
     Request,
+    advance_batches,
+    batch_standing,
     call_batches,
-    cancel,
+    cancel_batches,
     make_plan,
     price_tag,
     run_job,
-    send,
-    standing,
-    step,
+    send_batches,
     waiting_jobs,
 )
 from exam_workbench.grading._needed_pairs import EVERYTHING, Scope
-from exam_workbench.grading._price_tag import billed
-from exam_workbench.jobs import jobs, usage_of
+from exam_workbench.grading._price_tag import billing_sentence
+from exam_workbench.jobs import find_jobs, job_usage
 from exam_workbench.records import Job, close_interrupted
 from exam_workbench.store import Project, open_project
-from exam_workbench.store.migrations import MIGRATIONS, upgrade
+from exam_workbench.store.migrations import MIGRATIONS, apply_migrations
 from tests.grading.test_elsewhere import KEYED, QUESTIONS, RUNS, words
 from tests.made.batch_server import Plan, Shelf
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
@@ -95,18 +95,18 @@ _fresh = itertools.count(1)
 def rater(server: EndpointServer, kind: str = "self-rating", **more: Any) -> Grader:
     """A grader that has not graded yet."""
     given = {"model": "m", "back_end": "openai", "base_url": server.url, "structured": "text"}
-    with acting(naming(server.url, None)):
+    with use_access(extend_access(server.url, None)):
         return make_grader(kind, {**given, "temperature": next(_fresh) / 1000, **more})
 
 
 def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> list[int]:
-    return send(project, grader, Request(scope, batch=True, batch_size=most, **caps), "ann")
+    return send_batches(project, grader, Request(scope, batch=True, batch_size=most, **caps), "ann")
 
 
 def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
     """Look until nothing is left to wait for; how often that was."""
     for number in range(1, rounds + 1):
-        if not step(project, grader, "ann").jobs:
+        if not advance_batches(project, grader, "ann").jobs:
             return number
     raise AssertionError("it does not end")
 
@@ -124,18 +124,18 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
 ) -> None:
     alone, batched = rater(server), rater(server)
     run_job(project, alone, Request(), "ann")
-    whole = jobs(project)[0]
+    whole = find_jobs(project)[0]
     server.counts.clear()
     tag = price_tag(project, batched, 1)
     start(project, batched)
     sent = make_plan(project, batched.spec, 1)
     assert (sent.sent, sent.to_grade, sent.known) == (PAIRS - 1, 0, 1)
-    assert standing(project, batched.spec).batches == {"planned": 3}
+    assert batch_standing(project, batched.spec).batches == {"planned": 3}
     carry_on(project, batched)
     assert ratings(project, batched) == ratings(project, alone) != []
     assert set(server.counts.values()) == {1} and len(server.counts) == PAIRS
     assert set(shelf.made.values()) == {1} and len(shelf.batches) == 3
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     assert (job.state, job.total, job.done, job.calls) == ("done", PAIRS, PAIRS, PAIRS)
     assert (job.input_tokens, job.output_tokens) == (whole.input_tokens, whole.output_tokens)
     assert abs((job.input_tokens or 0) / tag.input_tokens - 1) < 0.05
@@ -143,7 +143,9 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
     assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
-    assert job.message == billed(job.request["told"], usage_of(job)) and job.request["told"]["calls"] == PAIRS
+    assert (
+        job.message == billing_sentence(job.request["told"], job_usage(job)) and job.request["told"]["calls"] == PAIRS
+    )
     assert all(mentions(job.message, f"{tokens:,}") for tokens in (job.input_tokens or 0, tag.input_tokens))
 
 
@@ -157,7 +159,7 @@ def test_a_price_tag_knows_thinking_and_cached_tokens_and_says_what_earlier_jobs
     assert (tag.thinking_tokens, tag.output_tokens) == (400 * PAIRS, plain.output_tokens + 400 * PAIRS)
     assert tag.cached_tokens == 0
     long = Prompt("long", "Long", "self-rating", "Rate it. " * 600 + ASKED, "rating", "ours", system="Rate it. " * 600)
-    with acting(naming(server.url, None)):
+    with use_access(extend_access(server.url, None)):
         many = make_grader("self-rating", {"model": "m", "base_url": server.url, "prompt": "long"}, {"long": long})
     set_price(project, "m", Price(100.0, 1000.0, cached=10.0), "ann")
     cheap = price_tag(project, many, 1)
@@ -238,7 +240,7 @@ def of(project: Project, grader: Grader) -> list[Job]:
         "SELECT job_key FROM jobs JOIN graders ON subject_key = grader_key WHERE fingerprint = ?",
         [grader.spec.fingerprint],
     )
-    return [job for job in jobs(project) if (job.key,) in keys]
+    return [job for job in find_jobs(project) if (job.key,) in keys]
 
 
 def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_reason(
@@ -257,13 +259,13 @@ def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_r
     server.behave = unwell
     start(project, grader)
     carry_on(project, grader)
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     planned = make_plan(project, grader.spec, 1)
     # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
     assert (job.state, job.done, job.failed) == ("done", 3, 1)
     assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
     # Beside the bill nothing is told but how many calls were not answered.
-    bill = billed(job.request.get("told"), usage_of(job))
+    bill = billing_sentence(job.request.get("told"), job_usage(job))
     assert job.message.endswith(bill) and re.findall(r"\d+", job.message.removesuffix(bill)) == ["4"]
     reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
     assert reason == "HTTP 400: not this one"
@@ -282,13 +284,13 @@ def test_what_an_endpoint_has_no_room_for_is_sent_again_once_there_is_some(
     shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
     start(project, grader)
     carry_on(project, grader)
-    assert jobs(project)[0].state == "done" and make_plan(project, grader.spec, 1).known == PAIRS
+    assert find_jobs(project)[0].state == "done" and make_plan(project, grader.spec, 1).known == PAIRS
     assert set(shelf.made.values()) == {1}
     hopeless = rater(server)
     shelf.plans = [Plan(fails="token_limit_exceeded")] * 3
     start(project, hopeless)
     carry_on(project, hopeless)
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     assert job.state == "failed" and "(token_limit_exceeded)" in job.message and "--batch-size" in job.message
     assert make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
 
@@ -301,7 +303,7 @@ def test_a_pair_that_waited_for_room_gets_its_second_call_too(
     start(keyed, grader)
     carry_on(keyed, grader)
     plan = make_plan(keyed, grader.spec, 1)
-    assert (jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
+    assert (find_jobs(keyed)[0].state, plan.to_grade, plan.failed) == ("done", 0, 0) and len(shelf.batches) > 3
     assert set(shelf.made.values()) == {1}
 
 
@@ -312,11 +314,11 @@ def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
     shelf.plans = [Plan(stuck=True), Plan(stuck=True)]
     start(project, grader, most=4)
     for _ in range(3):
-        assert step(project, grader, "ann").jobs == 1
-    assert standing(project, grader.spec).batches == {"in_progress": 2}
-    cancel(project, grader, "ann")
+        assert advance_batches(project, grader, "ann").jobs == 1
+    assert batch_standing(project, grader.spec).batches == {"in_progress": 2}
+    cancel_batches(project, grader, "ann")
     carry_on(project, grader)
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     assert job.state == "cancelled" and job.done == 1 + 2 + 1
     assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 4
     assert [batch.state for batch in call_batches(project, job.key)] == ["taken", "taken"]
@@ -326,8 +328,8 @@ def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
 def test_batches_that_were_not_sent_yet_are_dropped(project: Project, server: EndpointServer, shelf: Shelf) -> None:
     grader = rater(server)
     start(project, grader)
-    cancel(project, grader, "ann")
-    assert jobs(project)[0].state == "cancelled" and not shelf.batches
+    cancel_batches(project, grader, "ann")
+    assert find_jobs(project)[0].state == "cancelled" and not shelf.batches
     assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 1
 
 
@@ -335,13 +337,13 @@ def test_no_more_calls_are_planned_than_the_caps_bear(project: Project, server: 
     grader = rater(server)
     start(project, grader, max_calls=5)
     carry_on(project, grader)
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     assert (job.state, job.done, job.calls) == ("stopped", 5, 5) and job.request["stopped"]
-    assert job.message.removesuffix(billed(job.request.get("told"), usage_of(job))), "why it stopped"
+    assert job.message.removesuffix(billing_sentence(job.request.get("told"), job_usage(job))), "why it stopped"
     money = rater(server)
     start(project, money, max_cost=0.4)
     carry_on(project, money)
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     assert job.state == "stopped" and 1 < job.done < PAIRS and 0 < (job.cost or 0) <= 0.4
 
 
@@ -353,20 +355,20 @@ def test_an_endpoint_that_is_away_is_asked_later_and_another_one_is_not_taken_fo
     shelf.away = 503
     for _ in range(2):
         with refusal("batch-call-failed", "503", kind=PassingError):
-            step(project, grader, "ann")
+            advance_batches(project, grader, "ann")
     shelf.away = 404
     with refusal("batch-call-refused", "404", kind=GradingError):
-        step(project, grader, "ann")
+        advance_batches(project, grader, "ann")
     shelf.away = 0
-    step(project, grader, "ann")
-    with acting(naming("http://localhost:9/v1", None)):
+    advance_batches(project, grader, "ann")
+    with use_access(extend_access("http://localhost:9/v1", None)):
         other = make_grader(
             "self-rating",
             {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1", "structured": "text",
              "temperature": grader.spec.parameters["temperature"]},
         )  # fmt: skip
     with refusal("batches-at-another-address", "http://localhost:9/v1", kind=GradingError):
-        step(project, other, "ann")
+        advance_batches(project, other, "ann")
     carry_on(project, grader)
     assert make_plan(project, grader.spec, 1).known == PAIRS
 
@@ -391,7 +393,7 @@ def test_what_an_endpoint_does_not_take_is_learnt_from_the_call_that_goes_alone(
 def as_before_one_table_of_jobs(path: Path, older: Path) -> None:
     """Write a project as the version before the one table of jobs would have written it."""
     with duckdb.connect(str(older)) as connection:
-        upgrade(connection, [name for name, _ in MIGRATIONS if name < "0029"])
+        apply_migrations(connection, [name for name, _ in MIGRATIONS if name < "0029"])
         connection.execute(f"ATTACH '{path}' AS newer (READ_ONLY)")
         tables = connection.execute(
             "SELECT table_name FROM duckdb_tables() WHERE database_name <> 'newer' AND NOT temporary"
@@ -415,7 +417,7 @@ def test_batches_in_flight_survive_the_upgrade_to_one_table_of_jobs_and_are_paid
     grader = rater(server, "answer", check="model")
     (key,) = start(project, grader)
     while not project.value("SELECT count(*) FROM kept_replies"):
-        step(project, grader, "ann")
+        advance_batches(project, grader, "ann")
     before = [(one.wave, one.state, one.batch_id) for one in call_batches(project, key)]
     kept = project.rows("FROM kept_replies ORDER BY ALL")
     assert {wave for wave, *_ in before} == {1, 2}
@@ -427,7 +429,7 @@ def test_batches_in_flight_survive_the_upgrade_to_one_table_of_jobs_and_are_paid
     assert project.rows("FROM kept_replies ORDER BY ALL") == kept
     assert make_plan(project, grader.spec, 1).to_grade == 0
     carry_on(project, grader)
-    job = jobs(project)[0]
+    job = find_jobs(project)[0]
     assert (job.key, job.state, job.done) == (key, "done", job.total)
     assert set(shelf.made.values()) == {1}
     project.close()

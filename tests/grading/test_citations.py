@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exam_workbench.bank import find_grader, graders, list_of_graders
-from exam_workbench.graders import make_grader, remade_from
+from exam_workbench.bank import find_grader, label_graders, list_of_graders
+from exam_workbench.graders import find_remaking_parameters, make_grader
 from exam_workbench.grading import Request, Scope, doubtful_pairs, make_plan, run_job
 from exam_workbench.labels import Policy, basis
 from exam_workbench.store import Project
@@ -41,7 +41,7 @@ def test_planted_wrong_citations_are_all_found_and_none_is_invented(project: Pro
     # A text is asked once for good: nothing is left to do.
     assert make_plan(project, grader.spec, 0).to_grade == 0
     # Labels and leaderboards are never of such a grader.
-    assert graders(project) == []
+    assert label_graders(project) == []
     assert [(one.grades, one.shown) for one in list_of_graders(project)] == [(len(RATED), False)]
     with refusal("grader-of-citations", grader.spec.name):
         basis(project, Policy(grader=grader.spec.name))
@@ -54,7 +54,7 @@ def test_failed_citations_are_listed_and_the_default_grader_needs_no_model(proje
     failed = doubtful_pairs(project, find_grader(project, "support"), "failed", 0)
     assert {(one.asked.text, one.passage_id) for one in failed} == set(RATED)
     similar = make_grader("support-embedding", {})
-    assert remade_from(similar.spec) == {"cuts": [0.5, 0.7]}
+    assert find_remaking_parameters(similar.spec) == {"cuts": [0.5, 0.7]}
     run_job(project, similar, Request(), "tester")
     assert {rating for rating in rated(project).values()} <= {0, 1, 2} and len(rated(project)) == len(RATED)
     with refusal("invalid-cut-points"):

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from exam_workbench.graders import Control, ReadingGrader, fill, make_grader
+from exam_workbench.graders import Control, ReadingGrader, fill_prompt, make_grader
 from exam_workbench.grading import Request, make_plan, price_tag, run_job
 from exam_workbench.grading._grading_jobs import run_batches
-from exam_workbench.jobs import Progress, jobs
+from exam_workbench.jobs import Progress, find_jobs
 from exam_workbench.records import close_interrupted, set_pool_depth
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Asked, Question
@@ -56,7 +56,7 @@ def prompts_of_committed(project: Project, made: ReadingGrader) -> list[tuple[st
     found = []
     for question, passage, rating in rows:
         call = next(made.steps(Asked(question), passage))
-        found.append((fill(call.prompt, call.values, call.fence).user, rating))
+        found.append((fill_prompt(call.prompt, call.values, call.fence).user, rating))
     return found
 
 
@@ -190,6 +190,8 @@ def test_batches_killed_at_random_requests_go_on_and_every_pair_is_paid_once_at_
         # one batch that was made, once.
         assert set(server.shelf.made.values()) == {1} and len(server.shelf.made) == len(known) - 1
         assert len(server.seen) == 2
-        billed = [sum(getattr(job, name) or 0 for job in jobs(project)) for name in ("input_tokens", "output_tokens")]
+        billed = [
+            sum(getattr(job, name) or 0 for job in find_jobs(project)) for name in ("input_tokens", "output_tokens")
+        ]
         assert abs(billed[0] / tag.input_tokens - 1) < 0.05 and abs(billed[1] / tag.output_tokens - 1) < 0.05
         project.close()

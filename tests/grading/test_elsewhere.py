@@ -15,10 +15,10 @@ import pytest
 from exam_workbench.errors import FileError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
-from exam_workbench.graders import Grader, acting, make_grader, naming
-from exam_workbench.grading import Request, make_plan, run_job, take_in, write_missing
+from exam_workbench.graders import Grader, extend_access, make_grader, use_access
+from exam_workbench.grading import Request, import_answer_files, make_plan, run_job, write_missing
 from exam_workbench.grading._offline_grading import TakenIn
-from exam_workbench.jobs import jobs
+from exam_workbench.jobs import find_jobs
 from exam_workbench.records import add_passages
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Question
@@ -57,7 +57,7 @@ def engine(path: Path, out: Path, skip: int = -1) -> Path:
 
 
 def rater(kind: str = "self-rating", **parameters: Any) -> Grader:
-    with acting(naming("http://localhost:9/v1", None)):
+    with use_access(extend_access("http://localhost:9/v1", None)):
         return make_grader(
             kind,
             {
@@ -93,7 +93,7 @@ def made(tmp_path: Path) -> Iterable[Callable[[list[Question]], Project]]:
 
 
 def take(project: Project, grader: Grader, *paths: Path) -> TakenIn:
-    return take_in(project, grader, [Source.of(path) for path in paths], "tester")
+    return import_answer_files(project, grader, [Source.of(path) for path in paths], "tester")
 
 
 def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_given(
@@ -109,7 +109,7 @@ def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_give
     assert (taken.graded + taken.failed, taken.unanswered, taken.unmatched) == (8, 0, 0)
     assert grades(there) == grades(here) != []
     assert (taken.usage.calls, taken.usage.input_tokens, taken.usage.output_tokens) == (8, 80, 40)
-    (job,) = jobs(there)
+    (job,) = find_jobs(there)
     assert (job.state, job.total, job.done, job.calls) == ("done", 8, taken.graded, 8)
 
 
@@ -126,10 +126,10 @@ def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Projec
             take(project, grader, tmp_path / name)
     assert grades(projects[0]) == grades(projects[1])
     assert make_plan(projects[0], grader.spec, 1).to_grade == 0
-    before = len(jobs(projects[0]))
+    before = len(find_jobs(projects[0]))
     again = take(projects[0], grader, tmp_path / "answers.jsonl")
     assert (again.graded, again.failed, again.known) == (0, 0, 8)
-    assert len(jobs(projects[0])) == before
+    assert len(find_jobs(projects[0])) == before
 
 
 def test_what_expired_is_missing_still_and_what_was_refused_is_failed(
@@ -278,7 +278,7 @@ def test_one_bad_row_changes_nothing_and_is_named(
         answers.write_text(answers.read_text() + line + "\n")
         with refusal(code, "answers.jsonl:9", kind=FileError):
             take(project, grader, answers)
-        assert grades(project) == [] and jobs(project) == []
+        assert grades(project) == [] and find_jobs(project) == []
     else:
         assert take(project, grader, answers).graded == 8
 

@@ -14,17 +14,17 @@ from click.testing import CliRunner
 from exam_workbench import bank
 from exam_workbench.bank import StoredGrader, find_grader, put_grader
 from exam_workbench.cli import cli
-from exam_workbench.graders import USES, built_in
+from exam_workbench.graders import USES, built_in_prompts
 from exam_workbench.grading import (
     LeftOut,
     Request,
     Scope,
+    count_reasons,
     doubtful_pairs,
-    fill_in,
+    fill_for_question,
     left_out,
     make_plan,
     questions_for,
-    reasons,
     run_job,
 )
 from exam_workbench.grading._grade_storage import add_outcomes
@@ -79,15 +79,15 @@ class TestCounting:
     def test_a_pair_counts_once_with_its_last_reason_and_not_at_all_once_it_has_a_grade(
         self, doubtful: Project
     ) -> None:
-        assert reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
+        assert count_reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
         assert make_plan(doubtful, SPEC, 1).failed == 2
 
     def test_defaults_are_counted_by_what_the_answer_was(self, doubtful: Project) -> None:
-        found = reasons(doubtful, grader(doubtful), "defaulted", 1)
+        found = count_reasons(doubtful, grader(doubtful), "defaulted", 1)
         assert dict(found) == {DEFAULTS[1]: 1, DEFAULTS[0]: 1}
 
     def test_what_the_bank_no_longer_asks_is_not_counted(self, doubtful: Project) -> None:
-        bank.save(doubtful, [replace(QUESTIONS[0], text="Reworded?")], "", "ann")
+        bank.save_version(doubtful, [replace(QUESTIONS[0], text="Reworded?")], "", "ann")
         # The old wording is still a question of the other query, which has one of the two passages.
         pairs = doubtful_pairs(doubtful, grader(doubtful), "failed", 2)
         assert [(pair.query_id, pair.passage_id) for pair in pairs] == [("q2", "p2")]
@@ -193,10 +193,10 @@ class TestFilledInPrompts:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
             add_queries(cursor, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
-        for prompt in (prompt for prompt in built_in().values() if prompt.use == use):
+        for prompt in (prompt for prompt in built_in_prompts().values() if prompt.use == use):
             query_id = "q2" if "question" not in prompt.kinds else "q1"
             question = questions_for(project, prompt, query_id)[0]
-            shown = fill_in(project, prompt, question, "a passage of words").joined()
+            shown = fill_for_question(project, prompt, question, "a passage of words").joined()
             places = ("{context}", "{passage}", "{documentation}")
             assert ("a passage of words" in shown) == any(place in prompt.template for place in places)
             assert (question.text or "") in shown or use == "generate items", "that one is about a passage alone"
@@ -205,21 +205,21 @@ class TestFilledInPrompts:
 
     def test_a_question_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
-        judge = built_in()["QA-judge"]
+        judge = built_in_prompts()["QA-judge"]
         assert questions_for(project, judge, "q1") == []
         with refusal("prompt-not-filled"):
-            fill_in(project, judge, Question("q1", "q1", "query q1"), "a passage")
+            fill_for_question(project, judge, Question("q1", "q1", "query q1"), "a passage")
 
     def test_a_query_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
-        prompt = built_in()["questions-by-subtopic"]
+        prompt = built_in_prompts()["questions-by-subtopic"]
         (query,) = questions_for(project, prompt, "q1")
         with refusal("prompt-value-missing", "subtopics"):
-            fill_in(project, prompt, query, "a passage")
+            fill_for_question(project, prompt, query, "a passage")
 
     def test_a_fence_is_shown_where_it_is_wanted(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
-        prompt = built_in()["self-rating"]
+        prompt = built_in_prompts()["self-rating"]
         (question, *_) = questions_for(project, prompt, "q1")
-        assert "<passage-" not in fill_in(project, prompt, question, "words").joined()
-        assert "<passage-" in fill_in(project, prompt, question, "words", fence=True).joined()
+        assert "<passage-" not in fill_for_question(project, prompt, question, "words").joined()
+        assert "<passage-" in fill_for_question(project, prompt, question, "words", fence=True).joined()

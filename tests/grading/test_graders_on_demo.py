@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.bank import graders
+from exam_workbench.bank import label_graders
 from exam_workbench.exchange import make_demo
 from exam_workbench.graders import Grader, make_grader
 from exam_workbench.grading import Request, Scope, make_plan, run_job
-from exam_workbench.labels import Policy, basis, compare, labels, leaderboard
+from exam_workbench.labels import Policy, basis, compare, leaderboard, list_labels
 from exam_workbench.store import Project, open_project
 from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_model
 
@@ -50,8 +50,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     make_demo(path, "ann", grade=False, tell=lambda line: None)
     project = open_project(path)
     # Some questions show what a method does as well as all do, in half the time.
-    asked = bank.questions(project, query_id=QUERIES[0])
-    bank.save(project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
+    asked = bank.list_questions(project, query_id=QUERIES[0])
+    bank.save_version(project, [replace(one, active=False) for one in asked[ASKED:]], "fewer", "ann")
     yield project
     project.close()
 
@@ -82,7 +82,7 @@ def test_every_method_grades_the_demo_and_ranks_its_systems(
 ) -> None:
     grader = grade_with(demo, models, kind, model, more)
     policy = Policy(grader=grader.spec.fingerprint, min_rating=1)
-    given = labels(demo, basis(demo, policy)).dropna(subset=["label"])
+    given = list_labels(demo, basis(demo, policy)).dropna(subset=["label"])
     assert set(given["label"]) <= set(range(grader.spec.max_rating + 1)) and len(given) > 20
     board = leaderboard(demo, "nDCG@10", policy=policy)
     assert len(board.systems) == 18
@@ -92,5 +92,5 @@ def test_every_method_grades_the_demo_and_ranks_its_systems(
 def test_all_of_them_stand_side_by_side(demo: Project, models: Models) -> None:
     for kind, model, more in METHODS:
         grade_with(demo, models, kind, model, more)
-    names = [grader.spec.name for grader in graders(demo) if grader.grades]
+    names = [grader.spec.name for grader in label_graders(demo) if grader.grades]
     assert len(names) == len(set(names)) == len(METHODS)

@@ -23,8 +23,8 @@ from exam_workbench.errors import GradingError, WorkbenchError
 from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Plan, Request, Scope, judged_sample, make_plan, price_tag, run_job, start_job
 from exam_workbench.grading._needed_pairs import pairs_to_grade
-from exam_workbench.jobs import Progress, _job_run as job_run, current_job, jobs
-from exam_workbench.labels import Policy, basis, readiness
+from exam_workbench.jobs import Progress, _job_run as job_run, current_job, find_jobs
+from exam_workbench.labels import Policy, basis, label_readiness
 from exam_workbench.records import add_passages, close_interrupted, pool_depth, refresh_pool
 from exam_workbench.review import changes
 from exam_workbench.store import Project, open_project
@@ -116,7 +116,7 @@ def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Proj
     again = HashGrader()
     assert run_job(filled, again, Request(), "ann").state == "done"
     assert again.asked == []
-    assert [(job.state, job.total, job.done, job.author) for job in jobs(filled)] == [
+    assert [(job.state, job.total, job.done, job.author) for job in find_jobs(filled)] == [
         ("done", 0, 0, "ann"),
         ("done", PAIRS, PAIRS, "ann"),
     ]
@@ -139,7 +139,7 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
     assert run_job(filled, second, Request(), "ann").state == "done"
     assert len(second.asked) == PAIRS - 3
     assert set(first.asked) | set(second.asked) == needed()
-    assert [job.state for job in jobs(filled)] == ["done", "cancelled"]
+    assert [job.state for job in find_jobs(filled)] == ["done", "cancelled"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(
     assert (final.state, final.graded) == ("failed", 5) and final.message and told in final.message
     assert (type(error).__name__ in final.message) == fault and "7 GB" not in final.message
     assert set(known(filled)) == set(broken.asked)
-    assert [(job.state, job.message, job.done) for job in jobs(filled)] == [("failed", final.message, 5)]
+    assert [(job.state, job.message, job.done) for job in find_jobs(filled)] == [("failed", final.message, 5)]
     rest = HashGrader()
     run_job(filled, rest, Request(), "ann")
     assert len(rest.asked) == PAIRS - 5
@@ -195,13 +195,15 @@ def test_a_limit_stops_after_so_many_pairs(filled: Project):
 
 
 def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
-    bank.save(filled, [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)], "out of it", "ann")
+    bank.save_version(
+        filled, [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)], "out of it", "ann"
+    )
     assert plan(filled) == Plan(PAIRS, 0, 0, PAIRS, 0, weightless=3 + 2)
     policy = Policy(grader=HashGrader().spec.name)
     run_job(filled, HashGrader(), Request(), "ann")
-    assert readiness(filled, basis(filled, policy)).needed == PAIRS - plan(filled).weightless
+    assert label_readiness(filled, basis(filled, policy)).needed == PAIRS - plan(filled).weightless
     # The same words ask with weight elsewhere.
-    bank.save(filled, [Question("q1/e", "q1", "A?")], "again", "ann")
+    bank.save_version(filled, [Question("q1/e", "q1", "A?")], "again", "ann")
     assert plan(filled).weightless == 2
 
 
@@ -248,7 +250,7 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
     with filled.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
         refresh_pool(cursor)
-    bank.save(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
+    bank.save_version(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
     assert plan(filled) == Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
     assert plan(filled, queries=["q1"]).without_text == 0
     run_job(filled, HashGrader(), Request(), "ann")
@@ -256,21 +258,21 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
     with filled.transaction() as cursor:
         add_passages(cursor, [Passage("p4", "text of p4")])
         refresh_pool(cursor)
-    bank.save(filled, [Question("q1/d", "q1", "D?")], "its text", "ann")
+    bank.save_version(filled, [Question("q1/d", "q1", "D?")], "its text", "ann")
     assert plan(filled).to_grade == 1 + 3
 
 
 def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(filled: Project):
     run_job(filled, HashGrader(), Request(), "ann")
     reworded = replace(QUESTIONS[0], text="A, that is?")
-    bank.save(filled, [reworded], "reword", "ann")
+    bank.save_version(filled, [reworded], "reword", "ann")
     assert (plan(filled).to_grade, plan(filled).known) == (3, PAIRS - 3)
-    bank.save(filled, QUESTIONS, "back", "ann")
+    bank.save_version(filled, QUESTIONS, "back", "ann")
     assert plan(filled).to_grade == 0
     weighed = [replace(q, weight=i - 1.5, note="w") for i, q in enumerate(QUESTIONS)]
-    bank.save(filled, weighed, "weights", "ann")
+    bank.save_version(filled, weighed, "weights", "ann")
     assert plan(filled).to_grade == 0
-    bank.save(filled, [replace(weighed[0], active=False)], "retire", "ann")
+    bank.save_version(filled, [replace(weighed[0], active=False)], "retire", "ann")
     assert (plan(filled).to_grade, plan(filled).needed) == (0, PAIRS - 3)
     grader = HashGrader()
     run_job(filled, grader, Request(bank_version=2), "ann")
@@ -291,11 +293,11 @@ def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it
     put_draft(filled, "ann", drafted)
     edits = drafted_edits(filled, "ann")
     assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 3
-    before = bank.questions(filled)
+    before = bank.list_questions(filled)
 
     asked = trial(filled, drafted, *QUESTIONS[1:])
     assert sorted(asked) == sorted(needed([replace(drafted, text="A, that is?")]))
-    assert (bank.questions(filled), bank.latest_version(filled)) == (before, 1)
+    assert (bank.list_questions(filled), bank.latest_version(filled)) == (before, 1)
     assert plan(filled).needed == PAIRS
     assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 0
     assert trial(filled, drafted) == []
@@ -303,7 +305,7 @@ def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it
     save_drafts(filled, "ann", "reword")
     assert plan(filled) == Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
     assert trial(filled, QUESTIONS[0]) == []
-    bank.save(filled, QUESTIONS, "back", "ann")
+    bank.save_version(filled, QUESTIONS, "back", "ann")
     assert plan(filled).to_grade == 0
 
 
@@ -317,7 +319,7 @@ def test_calls_of_which_nothing_came_are_on_record_with_the_job(filled: Project)
             raise WorkbenchError("endpoint-gone", "The endpoint is gone.", "Start it.")
 
     final = run_job(filled, HashGrader(before=ask_in_vain), Request(), "ann", control=control)
-    (job,) = jobs(filled)
+    (job,) = find_jobs(filled)
     assert (final.state, job.state, job.done) == ("failed", "failed", 1)
     assert (job.calls, job.input_tokens) == (final.usage.calls, final.usage.input_tokens) == (2, 180)
 
@@ -328,7 +330,7 @@ def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_h
     reworded = replace(QUESTIONS[0], text="A, that is?")
     request = Request(trial=(reworded,))
     assert run_job(filled, first, request, "ann", control=control).state == "cancelled"
-    bank.save(filled, [reworded], "reword", "ann")
+    bank.save_version(filled, [reworded], "reword", "ann")
     assert plan(filled).to_grade == PAIRS - 1
     rest = HashGrader()
     run_job(filled, rest, Request(Scope(limit=1)), "ann")
@@ -358,7 +360,7 @@ def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_w
 
 
 def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
-    bank.save(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
+    bank.save_version(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
     grader = HashGrader()
     run_job(filled, grader, Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
@@ -367,7 +369,7 @@ def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
 def test_an_unknown_bank_version_is_refused_before_a_job_begins(filled: Project):
     with refusal("unknown-bank-version", "7"):
         run_job(filled, HashGrader(), Request(bank_version=7), "ann")
-    assert jobs(filled) == []
+    assert find_jobs(filled) == []
 
 
 def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
@@ -388,7 +390,7 @@ def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
     assert len(known(filled)) == 3
     with refusal("job-running", kind=GradingError):
         start_job(filled, HashGrader(), Request(), "bob")
-    bank.save(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
+    bank.save_version(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
     go_on.set()
     assert job.wait(30)
     assert (job.progress.state, job.progress.graded) == ("done", PAIRS)
@@ -460,9 +462,9 @@ def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_t
     assert process.returncode == -signal.SIGKILL
 
     project = open_project(path)
-    assert [(job.state, job.done) for job in jobs(project)] == [("running", 5)]
+    assert [(job.state, job.done) for job in find_jobs(project)] == [("running", 5)]
     assert close_interrupted(project) == 1
-    (job,) = jobs(project)
+    (job,) = find_jobs(project)
     assert (job.state, job.done, job.total) == ("interrupted", 5, PAIRS)
     assert job.ended_at is not None
     kept = known(project)

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench import bank
-from exam_workbench.bank import counts
+from exam_workbench.bank import project_counts
 from exam_workbench.cli import cli
 from exam_workbench.exchange import export_project, import_project
 from exam_workbench.graders import Kept, make_grader
@@ -82,8 +82,8 @@ def grade(project: Project, **more: object) -> Progress:
 
 
 def reword(project: Project, text: str) -> None:
-    changed = [replace(q, text=text) if q.question_id == "q1/a" else q for q in bank.questions(project)]
-    bank.save(project, changed, "reworded", "ann")
+    changed = [replace(q, text=text) if q.question_id == "q1/a" else q for q in bank.list_questions(project)]
+    bank.save_version(project, changed, "reworded", "ann")
 
 
 def stored(project: Project) -> list[tuple[object, ...]]:
@@ -190,10 +190,10 @@ def test_a_copy_of_the_project_leaves_vectors_out_and_grades_as_before(
     filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grade(filled)
-    before = counts(filled)
+    before = project_counts(filled)
     assert "text_vectors" not in export_project(filled, tmp_path / "copy", "ann")
     copy = import_project(tmp_path / "copy", tmp_path / "copied.duckdb")
-    assert count_vectors(copy) == [] and counts(copy) == before
+    assert count_vectors(copy) == [] and project_counts(copy) == before
     forget(monkeypatch)
     for project in (copy, filled):
         reword(project, "What temperature has Venus?")
@@ -219,14 +219,14 @@ def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
 def test_vectors_are_kept_though_the_engine_gives_up_while_they_are_written(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage, failures = vector_storage.stage, iter([True])
+    stage, failures = vector_storage.stage_columns, iter([True])
 
     def failing(*given: Any) -> None:
         if next(failures, False):
             break_database(project)
         stage(*given)
 
-    monkeypatch.setattr(vector_storage, "stage", failing)
+    monkeypatch.setattr(vector_storage, "stage_columns", failing)
     ProjectVectors(project).put("encoder", "question", {b"1" * 16: Kept(b"1234", b"")})
     assert [count.texts for count in count_vectors(project)] == [1]
     assert len(project.reopenings) == 1

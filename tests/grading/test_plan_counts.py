@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import latest_version, save
+from exam_workbench.bank import latest_version, save_version
 from exam_workbench.grading import Scope, make_plan, missing_pairs
 from exam_workbench.grading._needed_pairs import _plan_parameters
 from exam_workbench.records import add_queries, refresh_pool
@@ -41,7 +41,7 @@ def make(path: Path, dice: random.Random) -> Project:
     }
     project = new_project(path)
     fill(project, [], {}, {"none": {"q1": PASSAGES}} | runs)
-    save(project, asked, "asked", "tester")
+    save_version(project, asked, "asked", "tester")
     # Whatever was said of a pair, asked of nobody now or not.
     for spec in (SPEC, DIRECT, READER):
         texts = [text for (text,) in project.rows("SELECT text FROM question_texts WHERE text IS NOT NULL ORDER BY 1")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exam_workbench.graders import built_in, make_grader
+from exam_workbench.graders import built_in_prompts, make_grader
 from exam_workbench.grading._price_tag import read_before
 
 
@@ -24,7 +24,7 @@ def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_o
     ("self-rating-chat", False, "passage"),
 ])  # fmt: skip
 def test_pairs_are_asked_in_the_order_in_which_prompts_share_most(prompt: str, fence: bool, first: str) -> None:
-    assert prompt in built_in()
+    assert prompt in built_in_prompts()
     grader = make_grader(
         "self-rating", {"model": "m", "base_url": "http://localhost:9/v1", "prompt": prompt, "fence": fence}
     )

@@ -9,7 +9,7 @@ import pytest
 from exam_workbench.bank import flip_rates, remember_settings, robustness_note
 from exam_workbench.graders import CHANGES, Control, Grader, make_grader
 from exam_workbench.graders._reading.injections import INJECTIONS, NEUTRAL
-from exam_workbench.grading import Request, probe, run_job
+from exam_workbench.grading import Request, probe_grader, run_job
 from exam_workbench.store import Project
 from tests.made.audits import fill_audited
 from tests.made.endpoint_calls import key
@@ -44,7 +44,7 @@ def test_injections_that_work_are_flips_and_no_answer_is_a_grade(project: Projec
         grader = graded(project, server)
         before = project.rows("FROM grades ORDER BY ALL")
         assert flip_rates(project, grader.spec) == [] and robustness_note([]) == ""
-        assert probe(project, grader, "ann", Control(), pairs=7) == 7 * len(CHANGES)
+        assert probe_grader(project, grader, "ann", Control(), pairs=7) == 7 * len(CHANGES)
     assert project.rows("FROM grades ORDER BY ALL") == before
     rates = {one.change: one for one in flip_rates(project, grader.spec)}
     assert list(rates) == list(CHANGES)
@@ -72,4 +72,4 @@ def test_a_grader_without_answers_is_not_probed(project: Project) -> None:
     with EndpointServer(lambda seen: rate(seen, 0)) as server:
         grader = graded(project, server)
         with refusal("too-few-grades", grader.spec.name):
-            probe(project, grader, "ann", Control())
+            probe_grader(project, grader, "ann", Control())

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exam_workbench.bank import drift, find_grader, make_named, remember_settings
+from exam_workbench.bank import find_grader, grader_drift, make_named, remember_settings
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import Control, Grader, make_grader
-from exam_workbench.grading import Request, price_tag, run_job, watch, write_missing
+from exam_workbench.grading import Request, price_tag, run_job, watch_grader, write_missing
 from exam_workbench.measures._means_and_tests import DRIFT_ALARM, drift_evidence, noise_bound
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -56,7 +56,7 @@ def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
 ) -> None:
     grader = graded(filled, server)
     before = filled.rows("FROM grades ORDER BY ALL")
-    found = watch(filled, grader, "ann", Control(), pairs=40)
+    found = watch_grader(filled, grader, "ann", Control(), pairs=40)
     assert (found.pairs, found.changed, found.checks) == (40, 0, [])
     assert filled.rows("FROM grades ORDER BY ALL") == before
     more(filled)
@@ -64,19 +64,19 @@ def test_a_changed_model_ends_the_next_job_and_its_next_edition_grades_anew(
     asked = len(server.seen)
     assert run_job(filled, grader, Request(), "ann").state == "done"
     assert (tag.pairs, tag.calls, tag.sentinels) == (9, len(server.seen) - asked, 10)
-    found = drift(filled, grader.spec)
+    found = grader_drift(filled, grader.spec)
     assert found is not None and [(one.asked, one.changed) for one in found.checks] == [(10, 0)]
     server.behave = lambda seen: rate(seen, (digit(seen.prompt) + 1) % 6)
     import_bank(filled, [Question("q2/new", "q2", "And what else of q2?")])
     ended = run_job(filled, grader, Request(), "ann")
     assert (ended.state, ended.graded) == ("failed", 0)
-    found = drift(filled, grader.spec)
+    found = grader_drift(filled, grader.spec)
     assert found is not None and found.alarm is not None
     # Grades that the change may have reached are those of the job after the last quiet check.
     assert found.suspect == 9
     asked = len(server.seen)
     with refusal("grader-drifted", grader.spec.name, kind=GradingError):
-        watch(filled, grader, "ann", Control())
+        watch_grader(filled, grader, "ann", Control())
     with refusal("grader-drifted", grader.spec.name, kind=GradingError):
         write_missing(filled, grader, tmp_path / "plan.jsonl", version=1)
     assert len(server.seen) == asked
@@ -107,10 +107,10 @@ def test_the_watch_is_begun_at_a_shell_and_its_alarm_is_noted_with_the_leaderboa
 def test_only_a_grader_that_can_change_and_has_grades_is_watched(filled: Project, server: EndpointServer) -> None:
     grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
     with refusal("too-few-grades", grader.spec.name, "20"):
-        watch(filled, grader, "ann", Control())
+        watch_grader(filled, grader, "ann", Control())
     with refusal("grader-pinned"):
-        watch(filled, make_grader("embedding", {}), "ann", Control())
-    assert server.seen == [] and drift(filled, grader.spec) is None
+        watch_grader(filled, make_grader("embedding", {}), "ann", Control())
+    assert server.seen == [] and grader_drift(filled, grader.spec) is None
     with refusal("useless-parameter"):
         make_grader("self-rating", {"edition": 2})
 

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.exchange._integrity import check
+from exam_workbench.exchange._integrity import check_project
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import (
     Policy,
     basis,
     citation_grader,
-    citations,
-    coverage,
+    coverage_scores,
     leaderboard,
+    list_citations,
     response_support,
     set_support,
     support_agreement,
@@ -101,12 +101,12 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cit
         Question(f"salts/{i}", "salts", f"When does salt {i} melt?", weight=weight)
         for i, weight in ((0, 1), (1, 1), (2, 2), (3, -0.5))
     ]
-    bank.save(cited, questions, "made", "tester")
+    bank.save_version(cited, questions, "made", "tester")
     with EndpointServer(lambda seen: rate(seen, 5 if answers(seen) else 0)) as server:
         grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
         run_job(cited, grader, Request(), "tester")
         base = basis(cited, Policy())
-        assert coverage(cited, base)["poor"]["salts"] == 0.875
+        assert coverage_scores(cited, base)["poor"]["salts"] == 0.875
         # The ratings of passages do not tell which of their sentences answers a question.
         assert (board(cited)["good"].coverage, board(cited)["poor"].coverage) == (None, None)
         assert leaderboard(cited, "Supported-Cover").ungraded == {"salts": 3}
@@ -124,13 +124,13 @@ def test_a_question_counts_only_if_the_sentence_that_answers_it_is_supported(cit
     assert board(cited)["poor"].coverage == 0
     assert board(cited, partial=True)["poor"].coverage == (1 - 0.5) / 2
     assert leaderboard(cited, "Supported-Cover").scores == {"good": 0.5, "poor": 0}
-    assert not any(check(cited).values())
+    assert not any(check_project(cited).values())
     set_support(cited, "poor/salts/1", 1, "d0", 2, "asta")
     assert board(cited)["poor"].coverage == (1 - 0.5) / 2
 
 
 def test_an_extracted_answer_tells_which_sentence_answers(cited: Project) -> None:
-    bank.save(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
+    bank.save_version(cited, [Question("salts/0", "salts", "When does salt 0 melt?")], "made", "tester")
     grade(cited, {("When does salt 0 melt?", f"{run}/salts/1"): 5 for run in ("good", "poor")})
     with cited.transaction() as cursor:
         cursor.execute(f"UPDATE grades SET answer = '{melts(0)} degrees' WHERE rating = 5")
@@ -145,7 +145,7 @@ def test_peoples_values_replace_ratings_and_are_compared_with_them(cited: Projec
         set_support(cited, "poor/salts/1", position, ("d0", "d3")[position - 1], value, "asta", "checked")
     set_support(cited, "poor/salts/1", 1, "d0", 1, "bo")
     set_support(cited, "poor/salts/1", 1, "d0", 2, "bo")
-    (seen, *_) = citations(cited, grader, "poor", "salts", "asta")
+    (seen, *_) = list_citations(cited, grader, "poor", "salts", "asta")
     assert (seen.rating, seen.value, seen.author, seen.own, seen.state) == (1, 2, "bo", 2, "known")
     assert board(cited)["poor"].recall == 0.5
     assert board(cited, Policy(overrides=False))["poor"].recall == 0.375

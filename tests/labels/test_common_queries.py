@@ -17,18 +17,26 @@ from exam_workbench.labels import (
     Leaderboard,
     Policy,
     Queries,
+    align_boards,
     compare,
     correlation_shift,
     leaderboard,
     official_board,
     order_systems,
-    sides,
 )
-from exam_workbench.labels._official_comparison import over
-from exam_workbench.measures import bootstrap_samples, correlate
+from exam_workbench.labels._official_comparison import board_over
+from exam_workbench.measures import bootstrap_samples, correlate_scores
 from exam_workbench.review import changes, ratings_effect, state_changes
 from exam_workbench.store import Project
-from exam_workbench.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
+from exam_workbench.study import (
+    cell_comparison,
+    choose_rows,
+    compare_selection,
+    meta_latex,
+    meta_table,
+    meta_tsv,
+    system_points,
+)
 from exam_workbench.study._meta_table import Column
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge, only_read
@@ -55,7 +63,7 @@ MINE, THEIRS = board(names(0, 5), 1), board(names(2, 30), 2, "nist")
 
 
 def test_boards_that_share_queries_are_compared_over_those() -> None:
-    mine, theirs, found = sides(MINE, THEIRS)
+    mine, theirs, found = align_boards(MINE, THEIRS)
     assert found == Queries("common", 5, 28, 3)
     assert mine.scores == board(names(2, 5), 1).scores
     assert theirs.systems == board(names(2, 5), 2).systems
@@ -64,14 +72,14 @@ def test_boards_that_share_queries_are_compared_over_those() -> None:
 
 
 def test_each_over_its_own_queries_is_a_choice() -> None:
-    mine, theirs, found = sides(MINE, THEIRS, "own")
+    mine, theirs, found = align_boards(MINE, THEIRS, "own")
     assert (mine, theirs, found) == (MINE, THEIRS, Queries("own", 5, 28, 3))
     assert all(mentions(found.says, number) for number in ("3", "5", "28"))
     assert found.short == "5 / 28"
 
 
 def test_boards_of_the_same_queries_stay_as_they_are() -> None:
-    mine, theirs, found = sides(MINE, board(names(0, 5), 2))
+    mine, theirs, found = align_boards(MINE, board(names(0, 5), 2))
     assert mine is MINE
     assert theirs.query_ids == MINE.query_ids
     assert found.short == "5" and mentions(found.says, "5")
@@ -79,14 +87,14 @@ def test_boards_of_the_same_queries_stay_as_they_are() -> None:
 
 def test_an_imported_board_does_not_say_its_queries() -> None:
     imported = replace(THEIRS, per_query={}, query_ids=[])
-    mine, theirs, found = sides(MINE, imported)
+    mine, theirs, found = align_boards(MINE, imported)
     assert (mine, theirs, found) == (MINE, imported, Queries("own", 5, None, None))
     assert mentions(found.says, "5")
     assert found.short == "5 / ?"
 
 
 def test_boards_without_a_common_query_stay_over_their_own_and_say_so() -> None:
-    mine, _, found = sides(MINE, board(names(9, 12), 2))
+    mine, _, found = align_boards(MINE, board(names(9, 12), 2))
     assert (mine, found) == (MINE, Queries("own", 5, 3, 0))
     assert all(mentions(found.says, number) for number in ("0", "3", "5"))
 
@@ -94,9 +102,9 @@ def test_boards_without_a_common_query_stay_over_their_own_and_say_so() -> None:
 def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
     before, after = MINE, board(names(0, 6), 3)
     found = correlation_shift(before, after, THEIRS, samples=60)
-    old, new = (sides(each, THEIRS) for each in (before, after))
-    assert found.before == correlate(old[0].scores, old[1].scores).spearman
-    assert found.after == correlate(new[0].scores, new[1].scores).spearman
+    old, new = (align_boards(each, THEIRS) for each in (before, after))
+    assert found.before == correlate_scores(old[0].scores, old[1].scores).spearman
+    assert found.after == correlate_scores(new[0].scores, new[1].scores).spearman
     assert found.queries == Queries("common", 6, 28, 4)
     among = names(2, 6)
     drawn = [
@@ -110,7 +118,7 @@ def test_the_shift_and_its_interval_are_over_the_common_queries() -> None:
 def test_a_shift_with_one_side_that_shares_nothing_is_over_own_queries() -> None:
     found = correlation_shift(board(names(0, 2), 1), MINE, THEIRS, samples=20)
     assert found.queries.over == "own"
-    assert found.after == correlate(MINE.scores, THEIRS.scores).spearman
+    assert found.after == correlate_scores(MINE.scores, THEIRS.scores).spearman
 
 
 def fill_part(project: Project) -> None:
@@ -137,9 +145,9 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 
 def by_hand(project: Project, queries: list[str]) -> float | None:
-    mine = over(leaderboard(project, "nDCG@10"), queries)
-    theirs = over(leaderboard(project, "nDCG@10", "NIST"), queries)
-    return correlate(mine.scores, theirs.scores).spearman
+    mine = board_over(leaderboard(project, "nDCG@10"), queries)
+    theirs = board_over(leaderboard(project, "nDCG@10", "NIST"), queries)
+    return correlate_scores(mine.scores, theirs.scores).spearman
 
 
 def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Project) -> None:
@@ -160,7 +168,7 @@ def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Proj
     effect = ratings_effect(part, "nDCG@10", Policy(), "a", {"q0/1": (0, 5)}, "NIST")
     assert effect.shift is not None and effect.shift.queries == compared.queries
     assert effect.shift.before == effect.shift.after == common
-    assert select(part, "NIST").queries == compared.queries
+    assert compare_selection(part, "NIST").queries == compared.queries
     states = state_changes(part, Policy(), Policy(label="mean", min_rating=3), "nDCG@10", "NIST")
     assert states.shift is not None and states.shift.before == common
 
@@ -171,7 +179,7 @@ def test_the_impact_of_an_edit_shifts_the_correlation_as_its_save_does(own: Proj
     official = official_board(own, "NIST", "nDCG@10", Policy())
     live = correlation_shift(found.before, found.after, official, samples=30)
     before = leaderboard(own, "nDCG@10")
-    bank.save(own, edit, "edit", "ann")
+    bank.save_version(own, edit, "edit", "ann")
     saved = correlation_shift(before, leaderboard(own, "nDCG@10"), official, samples=30)
     assert live == saved
 

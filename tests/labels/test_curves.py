@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from exam_workbench.labels import Policy, cover_curves, leaderboard
-from exam_workbench.labels._official_comparison import over
+from exam_workbench.labels._official_comparison import board_over
 from exam_workbench.measures import make_intent_evaluator, parse_measure
 from exam_workbench.measures._intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
 from exam_workbench.store import Project
@@ -58,7 +58,7 @@ def test_every_point_is_the_leaderboards_score_at_that_cutoff(drawn: Project, po
     found = cover_curves(drawn, policy, max_k=9)
     queries = leaderboard(drawn, "EXAM-Cover@9", policy=policy).query_ids
     for k in range(1, 10):
-        board = over(leaderboard(drawn, f"EXAM-Cover@{k}", policy=policy, with_ungraded=True), queries)
+        board = board_over(leaderboard(drawn, f"EXAM-Cover@{k}", policy=policy, with_ungraded=True), queries)
         assert {c.run: c.scores[k - 1] for c in found.curves} == pytest.approx(board.scores)
         for curve in found.curves:
             assert curve.std_errors[k - 1] == pytest.approx(board.std_errors[curve.run])

@@ -7,7 +7,7 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.labels import Policy, compare, correlation_shift, leaderboard, official_board
 from exam_workbench.records import set_pool_depth
-from exam_workbench.review import leading
+from exam_workbench.review import leading_systems
 from exam_workbench.store import Project
 from exam_workbench.study import cell_comparison, choose_rows, make_board, meta_table, offered_boards, system_points
 from exam_workbench.types import Question
@@ -34,7 +34,7 @@ def test_no_correlation_is_given_below_half_of_the_pairs_and_it_is_said_how_far_
     found = compare(sparse, "AP", "assessors")
     assert (found.board.usable, found.board.needed) == (7, 16) and found.correlation.spearman is None
     assert found.correlation.undefined == found.board.too_few and "43.8%" in (found.board.too_few or "")
-    shown = str(panels.board(leading(sparse, Policy(), "AP", "assessors"))["blocks"])
+    shown = str(panels.board_panel(leading_systems(sparse, Policy(), "AP", "assessors"))["blocks"])
     assert "Spearman" not in shown and "43.8%" in shown
     official = official_board(sparse, "assessors", "AP", Policy())
     shift = correlation_shift(found.board, leaderboard(sparse, "AP"), official)
@@ -52,6 +52,6 @@ def test_a_measure_needs_no_pairs_below_its_cutoff(sparse: Project) -> None:
     shallow = compare(sparse, "P@2", "assessors", queries="all")
     # The first two of the four runs are p0 to p4: six of ten pairs, where one failed.
     assert (shallow.board.usable, shallow.board.needed) == (6, 10) and shallow.correlation.undefined is None
-    bank.save(sparse, [Question("q1/c", "q1", "C?")], "one more question", "ann")
+    bank.save_version(sparse, [Question("q1/c", "q1", "C?")], "one more question", "ann")
     shallow = compare(sparse, "P@2", "assessors", queries="all")
     assert (shallow.board.usable, shallow.board.needed) == (6, 15) and shallow.correlation.spearman is None

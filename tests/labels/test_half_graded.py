@@ -11,12 +11,21 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.labels import Leaderboard, Policy, basis, compare, leaderboard, leaderboard_per, progress, sides
-from exam_workbench.labels._official_comparison import over
-from exam_workbench.measures import correlate
-from exam_workbench.review import leading
+from exam_workbench.labels import (
+    Leaderboard,
+    Policy,
+    align_boards,
+    basis,
+    compare,
+    grading_progress,
+    leaderboard,
+    leaderboard_per,
+)
+from exam_workbench.labels._official_comparison import board_over
+from exam_workbench.measures import correlate_scores
+from exam_workbench.review import leading_systems
 from exam_workbench.store import Project
-from exam_workbench.study import caption, choose_rows, meta_table, select, system_points
+from exam_workbench.study import choose_rows, compare_selection, make_caption, meta_table, system_points
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
 
@@ -63,13 +72,13 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 def by_hand(project: Project, measure: str, queries: list[str], official: str = "nDCG@10") -> float | None:
     mine, theirs = leaderboard(project, measure), leaderboard(project, official, "NIST")
-    return correlate(over(mine, queries).scores, over(theirs, queries).scores).spearman
+    return correlate_scores(board_over(mine, queries).scores, board_over(theirs, queries).scores).spearman
 
 
 def test_queries_with_ungraded_pairs_are_found_for_each_measure(half: Project) -> None:
     whole, top = leaderboard(half, "nDCG@10"), leaderboard(half, f"EXAM-Cover@{TOP}")
     assert whole.ungraded == {HALF: 4, NONE: 8} and top.ungraded == {NONE: TOP}
-    assert progress(half, basis(half, Policy())).ungraded_of == {HALF: 4, NONE: 8}
+    assert grading_progress(half, basis(half, Policy())).ungraded_of == {HALF: 4, NONE: 8}
     assert (whole.needed, whole.usable) == (48, 34), "two failed, twelve are ungraded"
     assert (top.needed, top.usable) == (24, 19), "one failed pair is in the top, four are ungraded"
     for measure, ungraded in ((f"P@{TOP}", {NONE: TOP}), ("AP", {HALF: 4, NONE: 8}), ("P@8", {HALF: 4, NONE: 8})):
@@ -85,7 +94,7 @@ def test_a_leaderboard_leaves_them_out_unless_they_are_asked_for(half: Project) 
         board, whole = leaderboard(half, measure), leaderboard(half, measure, with_ungraded=True)
         assert board.query_ids == kept and board.left_out == set(QUERIES).difference(kept)
         assert set(whole.query_ids) > set(kept) and not whole.left_out.intersection(whole.query_ids)
-        assert board.systems == over(whole, kept).systems
+        assert board.systems == board_over(whole, kept).systems
         assert all(set(scores) <= set(kept) for scores in board.per_query.values())
     per_topic = leaderboard_per(half, f"EXAM-Cover@{TOP}", per="topic")
     assert per_topic.query_ids == QUERIES[:5] and leaderboard_per(half, "AP", per="subtopic").query_ids == QUERIES[:4]
@@ -127,11 +136,11 @@ def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> Non
         found = compare(project, "nDCG@10", "NIST")
         assert found.correlation.spearman is None and found.correlation.undefined
         assert not found.board.systems and len(found.queries.ungraded) == 6
-        home = leading(project, Policy(), "nDCG@10", "NIST")
+        home = leading_systems(project, Policy(), "nDCG@10", "NIST")
         assert home is not None and home.board.systems and home.correlation is None and home.ungraded
         row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[0]
         assert row.cells[0].correlation.undefined == found.correlation.undefined
-        assert select(project, "NIST").choices[0].best_by_judge == []
+        assert compare_selection(project, "NIST").choices[0].best_by_judge == []
 
 
 def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Project) -> None:
@@ -147,13 +156,13 @@ def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Pro
 
 def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
     four = by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
-    home = leading(half, Policy(), "nDCG@10", "NIST")
+    home = leading_systems(half, Policy(), "nDCG@10", "NIST")
     assert home is not None and home.correlation is not None
     assert home.correlation.spearman == four and HALF in home.ungraded
     table = meta_table(half, choose_rows(half, ["exam", "NIST"], [4]), ["NIST"], ["nDCG@10", f"P@{TOP}"])
     cells = table.rows[0].cells
     assert cells[0].correlation.spearman == four and table.rows[0].queries == "4; 5"
-    assert HALF in caption(table) and NONE in caption(table)
+    assert HALF in make_caption(table) and NONE in make_caption(table)
     _, found = system_points(leaderboard(half, "nDCG@10", "NIST"), leaderboard(half, "nDCG@10"))
     assert found.correlation.spearman == four
 
@@ -180,5 +189,5 @@ def test_the_shell_names_and_counts_them(own: Project) -> None:
 
 def test_boards_without_ungraded_pairs_stay_the_same_objects() -> None:
     board = Leaderboard("nDCG@10", "exam", Policy(), [], {"a": {"q": 1.0}}, ["q"])
-    mine, theirs, found = sides(board, board)
+    mine, theirs, found = align_boards(board, board)
     assert mine is board and theirs is board and found.ungraded == ()

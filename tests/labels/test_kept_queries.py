@@ -10,9 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import latest_version, questions, save
+from exam_workbench.bank import latest_version, list_questions, save_version
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, basis as find_basis, label_qrels, leaderboard, override, overrides, withdraw
+from exam_workbench.labels import (
+    Policy,
+    add_override,
+    basis as find_basis,
+    find_overrides,
+    label_qrels,
+    leaderboard,
+    withdraw_by_key,
+)
 from exam_workbench.records import judging
 from exam_workbench.review import state_changes
 from exam_workbench.store import Project, by_query
@@ -43,12 +51,14 @@ def acts(project: Project, dice: random.Random) -> Iterator[Callable[[], object]
     asked = dice.choice(ASKED)
     for question in (asked, *dice.sample(ASKED, 2)):
         rating = dice.randrange(6)
-        yield partial(override, project, question.question_id, dice.choice(PASSAGES), rating, "it does", "ann")
-    yield lambda: judging.judge(project, dice.choice(QUERIES), dice.choice(PASSAGES), 2, "bob")
+        yield partial(add_override, project, question.question_id, dice.choice(PASSAGES), rating, "it does", "ann")
+    yield lambda: judging.judge_passage(project, dice.choice(QUERIES), dice.choice(PASSAGES), 2, "bob")
     yield lambda: grade(project, {(asked.text, passage): 5 for passage in PASSAGES})
-    yield lambda: withdraw(project, overrides(project)[0].key, "ann")
-    changed = [replace(q, weight=dice.choice([0.5, 2.0, 0.0]), active=dice.random() < 0.8) for q in questions(project)]
-    yield lambda: save(project, changed, "changed", "ann")
+    yield lambda: withdraw_by_key(project, find_overrides(project)[0].key, "ann")
+    changed = [
+        replace(q, weight=dice.choice([0.5, 2.0, 0.0]), active=dice.random() < 0.8) for q in list_questions(project)
+    ]
+    yield lambda: save_version(project, changed, "changed", "ann")
 
 
 def told(project: Project) -> list[object]:

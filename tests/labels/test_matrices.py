@@ -13,16 +13,16 @@ from exam_workbench.labels import (
     RANKED,
     Basis,
     Policy,
+    add_override,
     basis,
-    coverage,
-    covered,
+    coverage_scores,
+    covered_sql,
     first_answers,
     from_answers,
     graded_pairs,
-    labels,
-    override,
+    list_labels,
     pool_summary,
-    withdraw,
+    withdraw_by_key,
 )
 from exam_workbench.records import judging, refresh_pool
 from exam_workbench.store import Project
@@ -66,7 +66,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     }
     project = new_project(tmp_path_factory.mktemp("matrices") / "made.duckdb")
     fill(project, QUESTIONS, some, runs)
-    override(project, "q1/b", "p3", 5, "it does", "ann")
+    add_override(project, "q1/b", "p3", 5, "it does", "ann")
     with project.transaction() as cursor:
         cursor.execute(
             "UPDATE passages SET text_key = (SELECT text_key FROM passages WHERE passage_id = 'p0')"
@@ -91,7 +91,7 @@ def labels_in_sql(project: Project, base: Basis) -> pd.DataFrame:
 def coverage_in_sql(project: Project, base: Basis) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for run, query, share in project.rows(
-        f"SELECT name, query_id, {covered(base)} FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
+        f"SELECT name, query_id, {covered_sql(base)} FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
         " JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         base.parameters | {"cutoff": base.policy.cutoff},
@@ -108,11 +108,11 @@ def test_matrices_hold_what_the_pairs_do(made: Project, limits, monkeypatch) -> 
     project = Project(made._database)
     for policy in POLICIES:
         base = basis(project, policy)
-        table = labels(project, base)
+        table = list_labels(project, base)
         pd.testing.assert_frame_equal(table, labels_in_sql(project, base), check_dtype=False)
-        assert coverage(project, base) == coverage_in_sql(project, base)
+        assert coverage_scores(project, base) == coverage_in_sql(project, base)
     assert set(table["query_id"]) == {"q1", "q2", "q3"}
-    assert coverage(project, base).keys() == {"a", "b"}
+    assert coverage_scores(project, base).keys() == {"a", "b"}
 
 
 def summary_in_sql(project: Project, base: Basis) -> list[tuple[object, ...]]:
@@ -168,8 +168,8 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
     def check(policies: list[Policy]) -> None:
         for policy in policies:
             base = basis(made, policy)
-            pd.testing.assert_frame_equal(labels(made, base), labels_in_sql(made, base), check_dtype=False)
-            assert coverage(made, base) == coverage_in_sql(made, base)
+            pd.testing.assert_frame_equal(list_labels(made, base), labels_in_sql(made, base), check_dtype=False)
+            assert coverage_scores(made, base) == coverage_in_sql(made, base)
             assert answers(made, base) == answers_in_sql(made, base)
             told = pool_summary(made, base).select(
                 ["query_key", "passage_key", "position", "label", "given", "rated", "failed", "needed"]
@@ -178,12 +178,12 @@ def test_what_people_say_is_in_them_at_once(made: Project) -> None:
             assert rows == summary_in_sql(made, base)
 
     check(every)
-    keys = [override(made, "q1/a", "p0", 0, "no", "ann"), override(made, "q2/c", "p1", 5, "it does", "bob")]
+    keys = [add_override(made, "q1/a", "p0", 0, "no", "ann"), add_override(made, "q2/c", "p1", 5, "it does", "bob")]
     check(every[2:])
-    override(made, "q1/a", "p0", 4, "it does, looked at again", "ann")
+    add_override(made, "q1/a", "p0", 4, "it does, looked at again", "ann")
     check(every[2:])
     # What is judged comes into the pool, and was graded all along.
-    judging.judge(made, "q1", "p7", 2, "ann")
+    judging.judge_passage(made, "q1", "p7", 2, "ann")
     check(every[2:])
-    withdraw(made, keys[1], "bob")
+    withdraw_by_key(made, keys[1], "bob")
     check(every)

@@ -18,7 +18,7 @@ from exam_workbench.exchange import Imported, Options, import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, compare, leaderboard
 from exam_workbench.measures import SIMILARITIES, parse_measure
-from exam_workbench.records import gold_name, gold_texts, mark_gold, rankings
+from exam_workbench.records import gold_name, gold_texts, mark_gold, ranking_scores
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, grade, judge, only_read
@@ -170,7 +170,7 @@ def test_names_of_measures_of_answers_and_gold_texts(name: str, standard: str) -
 def test_gold_texts_are_pooled_but_are_no_system(own: Project) -> None:
     done = import_gold(own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
     assert done.counts == {"gold texts": 2, "passages of gold texts": 2}
-    assert list(rankings(own)) == ["good", "poor"]
+    assert list(ranking_scores(own)) == ["good", "poor"]
     assert gold_texts(own) == {"a": "Gold of a.", "b": "Gold of b."}
     assert own.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
 

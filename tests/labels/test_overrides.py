@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import save
+from exam_workbench.bank import save_version
 from exam_workbench.errors import InputError
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import (
     Policy,
+    add_override,
     basis,
-    confirm,
+    confirm_override,
+    find_overrides,
     label_qrels,
     leaderboard,
-    override,
     override_all,
-    overrides,
-    withdraw,
     withdraw_all,
+    withdraw_by_key,
 )
 from exam_workbench.review import changes, override_labels
 from exam_workbench.store import Project
@@ -55,45 +55,45 @@ def label(project: Project, passage: str, **policy: bool) -> int | None:
 
 
 def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(own: Project) -> None:
-    key = override(own, "q1/a", "p1", 0, "it asks, but does not answer", "ann")
+    key = add_override(own, "q1/a", "p1", 0, "it asks, but does not answer", "ann")
     assert (label(own, "p1"), label(own, "p1", overrides=False)) == (2, 5)
     assert leaderboard(own, "EXAM-Cover@20").scores["x"] == 0.0
     assert leaderboard(own, "EXAM-Cover@20", policy=Policy(overrides=False)).scores["x"] == 0.5
-    withdraw(own, key, "bob")
+    withdraw_by_key(own, key, "bob")
     assert label(own, "p1") == 5
-    assert overrides(own) == []
+    assert find_overrides(own) == []
     assert own.rows("SELECT rating, withdrawn_by FROM overrides") == [(0, "bob")]
 
 
 def test_a_pair_that_no_grader_rated_can_be_rated_by_a_person(own: Project) -> None:
-    override(own, "q1/b", "p2", 4, "it says so in the last line", "ann")
+    add_override(own, "q1/b", "p2", 4, "it says so in the last line", "ann")
     assert label(own, "p2") == 4
     assert make_plan(own, SPEC, 1).to_grade == 1
 
 
 def test_impact_sees_overrides(own: Project) -> None:
-    override(own, "q1/a", "p1", 0, "no", "ann")
+    add_override(own, "q1/a", "p1", 0, "no", "ann")
     found = changes(own, "EXAM-Cover", Policy(), {"q1": [A, replace(B, active=False)]})
     assert [(c.passage_id, c.before, c.after) for c in found.labels] == [("p1", 2, 0)]
 
 
 def test_after_rewording_an_override_is_stale_until_confirmed(own: Project) -> None:
-    key = override(own, "q1/a", "p1", 0, "no", "ann")
-    save(own, [replace(A, text="A, exactly?")], "reworded", "ann")
-    stale = overrides(own)[0]
+    key = add_override(own, "q1/a", "p1", 0, "no", "ann")
+    save_version(own, [replace(A, text="A, exactly?")], "reworded", "ann")
+    stale = find_overrides(own)[0]
     assert (stale.stale, stale.wording, stale.wording_now) == (True, "A?", "A, exactly?")
     assert label(own, "p1") == 2
-    confirm(own, key, "bob")
-    assert [(one.stale, one.rating, one.author) for one in overrides(own)] == [(False, 0, "bob")]
-    save(own, [replace(B, active=False)], "only A is left", "ann")
+    confirm_override(own, key, "bob")
+    assert [(one.stale, one.rating, one.author) for one in find_overrides(own)] == [(False, 0, "bob")]
+    save_version(own, [replace(B, active=False)], "only A is left", "ann")
     assert label(own, "p1") == 0
 
 
 def test_going_back_to_the_old_wording_makes_it_current_again(own: Project) -> None:
-    override(own, "q1/a", "p1", 0, "no", "ann")
-    save(own, [replace(A, text="A, exactly?")], "reworded", "ann")
-    save(own, [A], "back", "ann")
-    assert not overrides(own)[0].stale
+    add_override(own, "q1/a", "p1", 0, "no", "ann")
+    save_version(own, [replace(A, text="A, exactly?")], "reworded", "ann")
+    save_version(own, [A], "back", "ann")
+    assert not find_overrides(own)[0].stale
     assert label(own, "p1") == 2
 
 
@@ -105,24 +105,24 @@ def test_nonsense_is_refused_and_changes_nothing(
     graded: Project, question: str, passage: str, rating: int, reason: str
 ) -> None:
     with pytest.raises(InputError):
-        override(graded, question, passage, rating, reason, "ann")
-    assert overrides(graded) == []
+        add_override(graded, question, passage, rating, reason, "ann")
+    assert find_overrides(graded) == []
 
 
 def test_an_override_can_be_withdrawn_once(own: Project) -> None:
-    key = override(own, "q1/a", "p1", 0, "no", "ann")
-    withdraw(own, key, "ann")
+    key = add_override(own, "q1/a", "p1", 0, "no", "ann")
+    withdraw_by_key(own, key, "ann")
     with refusal("unknown-override"):
-        withdraw(own, key, "ann")
+        withdraw_by_key(own, key, "ann")
 
 
 def test_several_questions_are_overridden_for_one_reason_and_taken_back_together(own: Project) -> None:
-    override(own, "q1/b", "p1", 3, "earlier", "bob")
+    add_override(own, "q1/b", "p1", 3, "earlier", "bob")
     keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
     assert label(own, "p1") == 0
-    assert [one.reason for one in overrides(own)] == ["not relevant", "not relevant", "earlier"]
+    assert [one.reason for one in find_overrides(own)] == ["not relevant", "not relevant", "earlier"]
     withdraw_all(own, keys, "ann")
-    assert [one.reason for one in overrides(own)] == ["earlier"]
+    assert [one.reason for one in find_overrides(own)] == ["earlier"]
     assert label(own, "p1") == 5
 
 
@@ -132,32 +132,32 @@ def test_several_questions_are_overridden_for_one_reason_and_taken_back_together
 def test_of_several_overrides_all_are_made_or_none(own: Project, ratings: dict[str, int], reason: str) -> None:
     with pytest.raises(InputError):
         override_all(own, "p1", ratings, reason, "ann")
-    assert overrides(own) == []
+    assert find_overrides(own) == []
 
 
 def test_of_several_overrides_all_are_withdrawn_or_none(own: Project) -> None:
     keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
-    withdraw(own, keys[1], "bob")
+    withdraw_by_key(own, keys[1], "bob")
     with refusal("unknown-override"):
         withdraw_all(own, keys, "ann")
-    assert [one.key for one in overrides(own)] == keys[:1]
+    assert [one.key for one in find_overrides(own)] == keys[:1]
 
 
 def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: Project) -> None:
     ratings = {("Old words?", "p1"): 5, ("Old words?", "p2"): 0}
     fill(project, [Question("q1/a", "q1", "Old words?")], ratings, {"s": {"q1": ["p1", "p2"]}})
-    override(project, "q1/a", "p1", 0, "no", "ann")
-    save(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
-    override(project, "q1/a", "p2", 4, "yes", "ann")
+    add_override(project, "q1/a", "p1", 0, "no", "ann")
+    save_version(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
+    add_override(project, "q1/a", "p2", 4, "yes", "ann")
     said = {one.passage_id: (without, now) for one, without, now in override_labels(project, Policy(bank_version=1))}
     assert said == {"p1": (5, 0), "p2": (0, 0)}
-    assert {one.passage_id: one.stale for one in overrides(project, version=1)} == {"p1": False, "p2": True}
+    assert {one.passage_id: one.stale for one in find_overrides(project, version=1)} == {"p1": False, "p2": True}
 
 
 def test_the_list_knows_that_a_newer_one_for_the_same_words_and_text_hides_it(project: Project) -> None:
     bank = [Question("q1/a", "q1", "Same words?"), Question("q2/a", "q2", "Same words?")]
     fill(project, bank, {("Same words?", "p1"): 5}, {"s": {"q1": ["p1"], "q2": ["p1"]}})
-    override(project, "q1/a", "p1", 1, "hardly", "ann")
-    override(project, "q2/a", "p1", 2, "a bit", "bob")
+    add_override(project, "q1/a", "p1", 1, "hardly", "ann")
+    add_override(project, "q2/a", "p1", 2, "a bit", "bob")
     said = {one.question_id: (without, now) for one, without, now in override_labels(project, Policy())}
     assert said == {"q1/a": (2, 2), "q2/a": (1, 2)}

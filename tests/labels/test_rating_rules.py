@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import put_grader, questions
-from exam_workbench.exchange import publish, qrels, reproduce
+from exam_workbench.bank import list_questions, put_grader
+from exam_workbench.exchange import publish_qrels, qrels_text, reproduce_qrels
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import Policy, basis, label_qrels, labels_under, leaderboard, load_ratings
 from exam_workbench.review import state_changes
@@ -55,7 +55,7 @@ def labels(project: Project, policy: Policy) -> dict[str, int]:
     base = basis(project, policy)
     found = label_qrels(project, base)["q1"]
     # The labels of one query in memory are those of the whole project.
-    bank = questions(project, base.version)
+    bank = list_questions(project, base.version)
     known = load_ratings(project, base, "q1", bank)
     assert dict(zip(known.passage_ids, labels_under(base, known, bank).tolist(), strict=True)) == found
     return found
@@ -109,7 +109,7 @@ def test_a_rule_that_the_grades_do_not_allow_is_refused(project: Project) -> Non
 
 def test_published_labels_by_the_expectation_are_reproduced(project: Project) -> None:
     for policy in (Policy(SPEC.name, rating="expected"), Policy(COSINES.name, rating="expected:.3,.4,.5,.6,.7")):
-        published = publish(project, policy, "ann")
-        assert published.qrels_bytes == qrels(project, policy).encode()
+        published = publish_qrels(project, policy, "ann")
+        assert published.qrels_bytes == qrels_text(project, policy).encode()
         put(project, replace(SPEC, prompt="another"), {"p1": Grade(0)})
-        assert reproduce(project, published.manifest, "ann") == published.qrels_bytes
+        assert reproduce_qrels(project, published.manifest, "ann") == published.qrels_bytes

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from exam_workbench.bank import question_text_key, save
+from exam_workbench.bank import question_text_key, save_version
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, basis, coverage, labels, labels_of, leaderboard, override
+from exam_workbench.labels import Policy, add_override, basis, coverage_scores, labels_of, leaderboard, list_labels
 from exam_workbench.labels._basis import parse_rule
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
@@ -70,7 +70,7 @@ def test_labels_and_coverage_follow_their_definitions(made, several):
             grade(project, {})
         for policy in several:
             rule, weighted, tau = policy.label, policy.weighted, policy.min_rating
-            table = labels(project, basis(project, policy))
+            table = list_labels(project, basis(project, policy))
             found = {
                 passage: None if pd.isna(label) else label
                 for passage, label in zip(table["passage_id"], table["label"], strict=True)
@@ -79,7 +79,7 @@ def test_labels_and_coverage_follow_their_definitions(made, several):
                 p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted)
                 for p in pooled
             }
-            scores = coverage(project, basis(project, policy))
+            scores = coverage_scores(project, basis(project, policy))
             for run, by_query in runs.items():
                 expected = expected_coverage(weights, ratings, by_query["q1"][: policy.cutoff], tau, weighted)
                 assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
@@ -108,7 +108,7 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):
-    table = labels(graded, basis(graded, Policy())).set_index("passage_id")
+    table = list_labels(graded, basis(graded, Policy())).set_index("passage_id")
     assert pd.isna(table.loc["p9", "label"])
     assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
 
@@ -140,7 +140,7 @@ def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
 
 def test_weights_change_scores_without_a_single_new_grade(own):
     before = own.value("SELECT count(*) FROM grades")
-    save(own, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
+    save_version(own, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4), with_ungraded=True)
     assert board.per_query["good"]["q1"] == pytest.approx(0.75)
     old = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1), with_ungraded=True)
@@ -153,7 +153,7 @@ def test_a_direct_grader_labels_without_questions(own):
     with own.transaction() as cursor:
         question_text_key(cursor, "query q1")
     grade(own, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
-    table = labels(own, basis(own, Policy(grader="judge"))).set_index("passage_id")
+    table = list_labels(own, basis(own, Policy(grader="judge"))).set_index("passage_id")
     assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
     # What it is asked is all that can be covered: of two queries the one that no passage answers is not covered.
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(grader="judge", min_rating=2))
@@ -161,7 +161,7 @@ def test_a_direct_grader_labels_without_questions(own):
 
 
 def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
-    save(own, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
+    save_version(own, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
     spec = replace(GraderSpec("nuggets", "self-rating", "m"), kinds=("nugget",))
     grade(own, {("A fact", "p2"): 5}, spec)
     board = leaderboard(own, "EXAM-Cover@20", policy=Policy(grader="nuggets"))
@@ -197,10 +197,10 @@ def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answer
     spec = GraderSpec("qa", "answer", "none", max_rating=1)
     bank = [Question("q1/a", "q1", "A?")]
     fill(project, bank, {("A?", "p1"): 0, ("A?", "p2"): 0}, {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}}, spec)
-    override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
-    override(project, "q1/a", "p2", 4, "it says so", "ann")
+    add_override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
+    add_override(project, "q1/a", "p2", 4, "it says so", "ann")
     assert leaderboard(project, "EXAM-Cover@1").scores == {"s": 0.0, "t": 1.0}
-    assert labels(project, basis(project, Policy()))["label"].tolist() == [0, 1]
+    assert list_labels(project, basis(project, Policy()))["label"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, ex
     passages = [f"p{rating}" for rating in range(6)]
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
     for rating, passage in enumerate(passages):
-        override(project, "q1/a", passage, rating, "read", "ann")
+        add_override(project, "q1/a", passage, rating, "read", "ann")
     assert (
-        labels(project, basis(project, Policy()))["label"].tolist()
+        list_labels(project, basis(project, Policy()))["label"].tolist()
         == expected
         == [spec.on_scale(rating) for rating in range(6)]
     )
@@ -224,7 +224,7 @@ def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_
     given = [(0.1, 3), (0.7, 3), (0.2, 2), (0.4, 4), (0.6, 1)]
     bank = [Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)]
     fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
-    assert labels(project, basis(project, Policy(label="mean")))["label"].tolist() == [3]
+    assert list_labels(project, basis(project, Policy(label="mean")))["label"].tolist() == [3]
     weights, ratings = (np.array(column) for column in zip(*given, strict=True))
     assert labels_of(ratings.astype(np.int8)[None], weights, parse_rule("mean")).tolist() == [3]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from exam_workbench.measures.item_response import Model, probability
+from exam_workbench.measures.item_response import Model, answer_probability
 from exam_workbench.measures.item_response._response_models import Design, Items, factor_design
 
 ADDED: Mapping[str, Mapping[str, float]] = {
@@ -54,7 +54,7 @@ def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mappin
     theta -= theta.mean()
     d = np.ones(n) if model == "1pl" else np.exp(rng.normal(0, 0.4, n))
     items = Items(d, rng.normal(0, 1, n), rng.beta(5, 16, n) if model == "3pl" else np.zeros(n))
-    responses = (rng.random((len(theta), n)) < probability(theta, items)).astype(float)
+    responses = (rng.random((len(theta), n)) < answer_probability(theta, items)).astype(float)
     return Exam(responses, design, theta, items)
 
 

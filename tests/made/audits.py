@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
-from exam_workbench.audit import Audit, Card, Hand, deal_ahead, judge
+from exam_workbench.audit import Audit, Card, Hand, deal_ahead, judge_drawn
 from exam_workbench.audit._batch_assignment import LEASE
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -63,4 +63,4 @@ def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
         query = found.query.query_id
         for card in found.cards:
             if not card.settled:
-                judge(project, audit, query, card.passage_id, truth(query, card.passage_id), name)
+                judge_drawn(project, audit, query, card.passage_id, truth(query, card.passage_id), name)

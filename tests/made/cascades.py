@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from exam_workbench.store import Project, log
+from exam_workbench.store import Project, log_action
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import fill, grade
 
@@ -47,4 +47,4 @@ def put_cascade(project: Project) -> None:
             " (passage_key % 3 = 0)::INTEGER, (passage_key % 3 = 1)::INTEGER FROM rankings, cascades WHERE rank <= 5"
             " GROUP BY ALL"
         )
-        log(cursor, "org", "plan cascade", name="first", cheap="cheap", expensive="expensive", passages=64)
+        log_action(cursor, "org", "plan cascade", name="first", cheap="cheap", expensive="expensive", passages=64)

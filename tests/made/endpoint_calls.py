@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, acting, naming
+from exam_workbench.graders import Call, Control, Outcome, Pair, Prompt, Steps, extend_access, use_access
 from exam_workbench.graders._endpoint.endpoint_back_end import EndpointBackEnd
 from exam_workbench.types import Grade
 from tests.made.endpoint_server import (
@@ -49,7 +49,7 @@ def nothing_is_left_running() -> Iterator[None]:
 
 
 def make(server: EndpointServer, **options: Any) -> EndpointBackEnd:
-    with acting(naming(server.url, "OPENAI_API_KEY")):
+    with use_access(extend_access(server.url, "OPENAI_API_KEY")):
         return EndpointBackEnd("m", server.url, "OPENAI_API_KEY", **({"clock": fast_clock} | options))
 
 

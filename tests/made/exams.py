@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from exam_workbench import bank
-from exam_workbench.jobs import jobs
+from exam_workbench.jobs import find_jobs
 from exam_workbench.records import add_passages, add_queries
 from exam_workbench.store import Project
 from exam_workbench.types import Passage, Query, Question
@@ -58,7 +58,7 @@ def _put(project: Project, questions: list[Question], topics: Sequence[str], pre
     with project.transaction() as cursor:
         add_queries(cursor, [Query("exam", "What is in the jars?")], replace=False)
         add_passages(cursor, [source(question, prefix) for question in questions])
-    bank.save(project, questions, "an exam", "ann")
+    bank.save_version(project, questions, "an exam", "ann")
     with project.transaction() as cursor:
         for at, question in enumerate(questions):
             cursor.execute(
@@ -71,4 +71,4 @@ def _put(project: Project, questions: list[Question], topics: Sequence[str], pre
 
 def sittings(project: Project) -> list[tuple[str, str, int]]:
     """Return examinee, state and number of failures of each job, newest first."""
-    return [(job.name, job.state, job.failed) for job in jobs(project, "sitting")]
+    return [(job.name, job.state, job.failed) for job in find_jobs(project, "sitting")]

@@ -22,12 +22,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from exam_workbench import bank
-from exam_workbench.bank import counts, drafts, put_draft, put_grader
+from exam_workbench.bank import list_drafts, project_counts, put_draft, put_grader
 from exam_workbench.errors import WorkbenchError
-from exam_workbench.exchange import export_project, import_project, publish, qrels
-from exam_workbench.exchange._parquet import MANIFEST, sha256
+from exam_workbench.exchange import export_project, import_project, publish_qrels, qrels_text
+from exam_workbench.exchange._parquet import MANIFEST, file_sha256
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, basis, coverage, labels, leaderboard, override, withdraw
+from exam_workbench.labels import (
+    Policy,
+    add_override,
+    basis,
+    coverage_scores,
+    leaderboard,
+    list_labels,
+    withdraw_by_key,
+)
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, Question
@@ -52,11 +60,11 @@ def fill_most(project: Project) -> None:
         add_outcomes(cursor, other, [(question, passage, rated)], 0)
         set_pool_depth(cursor, 10, "ann")
     judge(project, {("q1", "p1"): 2, ("q2", "p3"): 0})
-    bank.save(project, [replace(A, text="Reworded?")], "reword", "ann")
+    bank.save_version(project, [replace(A, text="Reworded?")], "reword", "ann")
     put_draft(project, "bob", replace(B, weight=0.1))
-    override(project, "q1/a", "p1", 4, "so", "ann")
-    withdraw(project, override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
-    publish(project, Policy(), "ann")
+    add_override(project, "q1/a", "p1", 4, "so", "ann")
+    withdraw_by_key(project, add_override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
+    publish_qrels(project, Policy(), "ann")
 
 
 def exported(folder: Path) -> Path:
@@ -106,14 +114,16 @@ def check(folder: Path) -> str:
 
 
 def _look(project: Project) -> None:
-    counts(project)
-    drafts(project, "bob")
+    project_counts(project)
+    list_drafts(project, "bob")
     for policy in (Policy(), Policy(label="mean", overrides=False), Policy(label="support:2", weighted=False)):
         try:
-            found = labels(project, basis(project, policy))["label"].dropna().tolist()
-            scores = [score for run in coverage(project, basis(project, policy)).values() for score in run.values()]
+            found = list_labels(project, basis(project, policy))["label"].dropna().tolist()
+            scores = [
+                score for run in coverage_scores(project, basis(project, policy)).values() for score in run.values()
+            ]
             boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
-            written = qrels(project, policy)
+            written = qrels_text(project, policy)
         except WorkbenchError:
             # Missing parts, such as a project without any grader, give a clear error.
             continue
@@ -151,7 +161,7 @@ def fit(folder: Path, name: str, rows: int | None = None) -> None:
     for table in manifest["tables"]:
         if table["name"] == name:
             table["rows"] = table["rows"] if rows is None else rows
-            table |= {"bytes": file.stat().st_size, "sha256": sha256(file)}
+            table |= {"bytes": file.stat().st_size, "sha256": file_sha256(file)}
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from exam_workbench.measures.answers._answer_texts import plain
+from exam_workbench.measures.answers._answer_texts import normalise_text
 
 SYSTEMS = (
     "ANCE-plus_FiD", "Contriever_FiD", "DPR", "EMDR2", "EviGen", "FiD", "FiD-KD", "GAR-plus_FiD", "R2D2",
@@ -44,7 +44,7 @@ def answered(folder: Path) -> list[Answered]:
     said: dict[tuple[str, str], tuple[bool, dict[str, bool | None]]] = {}
     for row in _rows(folder / "NQ301_human.tsv"):
         verdicts = {name: known.get(_key(row[1] + row[2])) for name, known in machines.items()}
-        said[row[1], plain(row[2])] = row[3] == "Yes", verdicts
+        said[row[1], normalise_text(row[2])] = row[3] == "Yes", verdicts
     found = []
     for system in (*SYSTEMS, *MODELS):
         for line in (folder / f"NQ_{system}.jsonl" if system in SYSTEMS else folder / f"NQ301_{system}.jsonl").open(
@@ -53,7 +53,7 @@ def answered(folder: Path) -> list[Answered]:
             row = json.loads(line)
             given = row["prediction"]
             answer = ", ".join(given) if isinstance(given, list) else given
-            verdict = said.get((row["question"], plain(answer)))
+            verdict = said.get((row["question"], normalise_text(answer)))
             if verdict is not None:
                 found.append(Answered(system, row["question"], answer, tuple(row["answer"]), *verdict))
     return found

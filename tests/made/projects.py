@@ -34,7 +34,15 @@ from exam_workbench.records import (
     write_runs,
 )
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.store import Cursor, Project, _database as database, create, lent, open_project, table_of
+from exam_workbench.store import (
+    Cursor,
+    Project,
+    _database as database,
+    create_project,
+    lend_table,
+    open_project,
+    table_of,
+)
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
 SPEC = GraderSpec("test grader", "self-rating", "none")
@@ -76,7 +84,7 @@ class File:
 def _empty() -> File:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.duckdb"
-        create(path).close()
+        create_project(path).close()
         return File(path)
 
 
@@ -89,7 +97,7 @@ class _Late:
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
-            self._made = database.connect(self._path, made_here=True)
+            self._made = database.open_connection(self._path, made_here=True)
         return getattr(self._made, name)
 
     def close(self) -> None:
@@ -167,14 +175,14 @@ def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Proje
 
 def set_patience(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Set how long this process waits for another process that has a project's file open."""
-    parameters = inspect.signature(database.connect).parameters
+    parameters = inspect.signature(database.open_connection).parameters
     defaults = {name: one.default for name, one in parameters.items() if one.default is not one.empty}
     assert "patience" in defaults
-    monkeypatch.setattr(database.connect, "__defaults__", (*{**defaults, "patience": seconds}.values(),))
+    monkeypatch.setattr(database.open_connection, "__defaults__", (*{**defaults, "patience": seconds}.values(),))
 
 
 def new_project(path: Path) -> Project:
-    """Return a new project like `create`, but copied: running every migration would take five times as long."""
+    """Return a new project like `create_project`, but copied: running every migration would take five times as long."""
     project = copied(_empty(), path)
     _made[project] = project._database.version(), ()
     return project
@@ -258,7 +266,7 @@ def _fill(
         stage_rankings(cursor, rankings)
         write_runs(cursor, [(run, run, "test.run") for run in runs])
         refresh_pool(cursor)
-    bank.save(project, questions, "made for a test", "tester")
+    bank.save_version(project, questions, "made for a test", "tester")
     _grade(project, ratings, spec)
 
 
@@ -281,7 +289,7 @@ def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec
 def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
     """Add (query id, passage id) pairs to the pool; new passages are known only by id."""
     columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
-    with lent(cursor, "named", table_of({"row": range(len(pairs)), **columns}, LISTED)):
+    with lend_table(cursor, "named", table_of({"row": range(len(pairs)), **columns}, LISTED)):
         name_passages_of(cursor, "named", "row")
         found = cursor.execute(
             "SELECT query_key, passage_key FROM named JOIN queries USING (query_id) JOIN passages USING (passage_id)"

@@ -66,9 +66,9 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ann")
     # As in the browser of a person who entered a name earlier.
-    monkeypatch.setattr(person, "remembered", lambda: "ann")
+    monkeypatch.setattr(person, "remembered_name", lambda: "ann")
     # Without a connection in the harness, this counts as the browser of the only person at this computer.
-    monkeypatch.setattr(visitor, "unshared", lambda: True)
+    monkeypatch.setattr(visitor, "is_alone", lambda: True)
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     begin = PagesManager.__init__
 

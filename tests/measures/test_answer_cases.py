@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench.measures import NewScore, choosing, stakes
+from exam_workbench.measures import NewScore, compare_evaluations, rank_stakes
 from exam_workbench.measures.answers import (
     CASES,
     RECALL_FAILURES,
     RETEVAL_FAILURES,
     Texts,
     Verdicts,
-    likeness,
-    propose,
-    settled,
+    corrected_verdicts,
+    propose_case,
+    similarity_to_gold,
 )
 
 YES, NO, UNKNOWN = True, False, None
@@ -59,7 +59,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("verdicts", "texts", "case", "passage"), ROWS)
 def test_every_row_of_the_table_has_its_case(verdicts, texts, case, passage) -> None:
-    found = propose(Verdicts(*verdicts), texts)
+    found = propose_case(Verdicts(*verdicts), texts)
     assert (found.case, found.passage) == (case, passage)
     assert found.reason.endswith(".") and case not in found.others
     assert passage is None or f"assage {passage + 1} " in found.reason
@@ -67,22 +67,22 @@ def test_every_row_of_the_table_has_its_case(verdicts, texts, case, passage) -> 
 
 def test_another_version_of_the_gold_passage_comes_before_the_answer_in_a_passage() -> None:
     passages = [HORN, NEWER]
-    texts = Texts("Röntgen", passages, ["Röntgen"], ["Röntgen"], likeness(passages, [OLDER]))
-    found = propose(Verdicts(NO, YES, YES, YES), texts)
+    texts = Texts("Röntgen", passages, ["Röntgen"], ["Röntgen"], similarity_to_gold(passages, [OLDER]))
+    found = propose_case(Verdicts(NO, YES, YES, YES), texts)
     assert (found.case, found.passage, found.others) == ("B", 1, ("A",))
     # Two numbers of a long text changed: five words in a row part them, their vectors do not.
-    apart = likeness([OLDER.replace("2017", "2016").replace("206", "203")], [OLDER])
+    apart = similarity_to_gold([OLDER.replace("2017", "2016").replace("206", "203")], [OLDER])
     assert 0.2 < apart[0, 0] < 0.9
-    assert likeness([OLDER], [OLDER + " more"], np.array([[0.97]]))[0, 0] == 0.97
-    assert likeness([""], [""])[0, 0] == 0
+    assert similarity_to_gold([OLDER], [OLDER + " more"], np.array([[0.97]]))[0, 0] == 0.97
+    assert similarity_to_gold([""], [""])[0, 0] == 0
 
 
 def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
     def case(recall: bool | None, reteval: bool | None, texts: Texts) -> tuple[str | None, tuple[str, ...]]:
-        found = propose(Verdicts(recall, reteval), texts)
+        found = propose_case(Verdicts(recall, reteval), texts)
         return found.case, found.others
 
-    alike = Texts("x", [NEWER], ["x"], similar=likeness([NEWER], [OLDER]))
+    alike = Texts("x", [NEWER], ["x"], similar=similarity_to_gold([NEWER], [OLDER]))
     assert case(NO, YES, alike) == ("B", ("A",))
     assert case(NO, YES, right) == ("A", ("K",))
     assert case(NO, YES, Texts("Tulsa", [HORN], ["Tulsa"]))[0] is None
@@ -95,7 +95,7 @@ def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
 
 def test_no_verdict_is_without_a_proposal_or_a_reason_why_there_is_none() -> None:
     for said in product((YES, NO, UNKNOWN), repeat=4):
-        found = propose(Verdicts(*said), other)
+        found = propose_case(Verdicts(*said), other)
         assert found.reason and (found.case is None or found.case in CASES)
         # A failed comparison, and one that nobody disputes, are never sorted.
         assert found.case is None or Verdicts(*said).part, said
@@ -105,13 +105,13 @@ def test_no_verdict_is_without_a_proposal_or_a_reason_why_there_is_none() -> Non
 
 def test_a_confirmed_case_says_which_side_was_wrong_and_what_it_ought_to_have_said() -> None:
     part = Verdicts(NO, YES, YES, YES)
-    assert [settled(case, part) for case in RECALL_FAILURES] == [(YES, YES)] * 3
-    assert settled("K", part) == (NO, YES)
-    assert settled("C", Verdicts(YES, NO, NO, YES)) == (NO, NO)
+    assert [corrected_verdicts(case, part) for case in RECALL_FAILURES] == [(YES, YES)] * 3
+    assert corrected_verdicts("K", part) == (NO, YES)
+    assert corrected_verdicts("C", Verdicts(YES, NO, NO, YES)) == (NO, NO)
     wrong = Verdicts(YES, NO, YES, NO)
-    assert [settled(case, wrong) for case in RETEVAL_FAILURES] == [(YES, YES)] * 3
+    assert [corrected_verdicts(case, wrong) for case in RETEVAL_FAILURES] == [(YES, YES)] * 3
     unknown = Verdicts(YES, NO)
-    assert [settled(case, unknown) for case in RETEVAL_FAILURES] == [(YES, NO), (YES, YES), (YES, YES)]
+    assert [corrected_verdicts(case, unknown) for case in RETEVAL_FAILURES] == [(YES, NO), (YES, YES), (YES, YES)]
 
 
 def test_what_would_change_the_choice_comes_first() -> None:
@@ -126,7 +126,9 @@ def test_what_would_change_the_choice_comes_first() -> None:
     def gain(run: str, *missed: str) -> list[NewScore]:
         return [NewScore("Recall@5", run, query, 1.0) for query in missed]
 
-    found = stakes(tables, [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []])
+    found = rank_stakes(
+        tables, [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []]
+    )
     assert [one.at for one in found] == [3, 1, 0, 4, 2]
     assert [one.chooses_another for one in found] == [True, True, False, False, False]
     assert found[0].swaps == 1 and found[0].closing == 1 and found[-1].closing == pytest.approx(-1)
@@ -149,8 +151,8 @@ def test_a_stake_is_what_scoring_everything_again_says(
         for query in row
         if corrected[run][query] != row[query]
     ]
-    (found,) = stakes({"R": table}, [new])
+    (found,) = rank_stakes({"R": table}, [new])
     # A run that has no score at all is chosen by nobody, but stands at 0 where one counts.
     if all(any(one is not None for one in row.values()) for row in table.values()):
-        before, after = (choosing({"R": one}, samples=1).choices[0].chosen for one in (table, corrected))
+        before, after = (compare_evaluations({"R": one}, samples=1).choices[0].chosen for one in (table, corrected))
         assert found.chooses_another == (sorted(before) != sorted(after))

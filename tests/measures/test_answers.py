@@ -11,22 +11,29 @@ from hypothesis import given, strategies as st
 from scipy.stats import spearmanr
 
 from exam_workbench.errors import InputError
-from exam_workbench.measures import SIMILARITIES, choosing, cohen_kappa, cross_table, make_evaluator, system_score
-from exam_workbench.measures._means_and_tests import harmonic
+from exam_workbench.measures import (
+    SIMILARITIES,
+    cohen_kappa,
+    compare_evaluations,
+    cross_table,
+    make_evaluator,
+    system_score,
+)
+from exam_workbench.measures._means_and_tests import harmonic_mean
 from exam_workbench.measures.answers import (
     TEXT_SCORES,
     against_people,
-    best,
-    conventional,
+    best_score,
     correlate_queries,
     greedy_f1,
     halves_test,
-    retrieved,
-    score,
+    mean_retrieval_scores,
+    score_outcomes,
+    score_retrieval,
     threshold_curve,
 )
 from exam_workbench.measures.answers._answer_scores import best_threshold
-from exam_workbench.measures.answers._answer_texts import contains, plain
+from exam_workbench.measures.answers._answer_texts import contains_words, normalise_text
 from tests.made.refusals import mentions
 
 words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)
@@ -79,14 +86,14 @@ def test_rouge_1_is_that_of_the_package() -> None:
 def test_scores_are_shares_and_whole_for_the_same_text(one: str, other: str) -> None:
     for name, compare in TEXT_SCORES.items():
         assert 0 <= compare(one, other) <= 1
-        assert not plain(one) or compare(one, one) == pytest.approx(1), name
-    assert not plain(one) or contains(f"so {one} then", one)
+        assert not normalise_text(one) or compare(one, one) == pytest.approx(1), name
+    assert not normalise_text(one) or contains_words(f"so {one} then", one)
 
 
 def test_the_best_reference_counts_and_no_reference_is_not_zero() -> None:
-    assert best(TEXT_SCORES["em"], "Bob", ["Ann", "bob"]) == 1
-    assert best(TEXT_SCORES["em"], "Bob", []) is None
-    assert best(TEXT_SCORES["em"], " ", ["the"]) == 0
+    assert best_score(TEXT_SCORES["em"], "Bob", ["Ann", "bob"]) == 1
+    assert best_score(TEXT_SCORES["em"], "Bob", []) is None
+    assert best_score(TEXT_SCORES["em"], " ", ["the"]) == 0
 
 
 def test_token_vectors_are_matched_greedily() -> None:
@@ -99,10 +106,10 @@ def test_token_vectors_are_matched_greedily() -> None:
 
 
 def test_one_gold_passage_at_rank_three_of_five_as_in_figure_1() -> None:
-    found = retrieved(["a", "b", "gold", "c", "d", "e"], {"gold"}, 5)
+    found = score_retrieval(["a", "b", "gold", "c", "d", "e"], {"gold"}, 5)
     assert (found.recall, found.precision, found.f1) == (1, 0.2, pytest.approx(1 / 3))
     assert found.places == (2,) and found.any
-    assert retrieved([], {"gold"}, 5).f1 == 0
+    assert score_retrieval([], {"gold"}, 5).f1 == 0
 
 
 @pytest.mark.parametrize(
@@ -112,7 +119,7 @@ def test_table_1_follows_from_recall_where_each_query_has_one_gold_passage(
     k: int, recall: float, precision: float, f1: float
 ) -> None:
     hits = round(recall * 1000)
-    found = conventional([retrieved(["g" if at < hits else "x"], {"g"}, k) for at in range(1000)])
+    found = mean_retrieval_scores([score_retrieval(["g" if at < hits else "x"], {"g"}, k) for at in range(1000)])
     assert found.recall[0] == pytest.approx(recall, abs=5e-4)
     assert found.precision[0] == pytest.approx(recall / k) == pytest.approx(precision, abs=5e-4)
     assert found.f1_of_means == pytest.approx(f1, abs=6e-4)
@@ -121,11 +128,11 @@ def test_table_1_follows_from_recall_where_each_query_has_one_gold_passage(
 
 def test_nearly_the_same_text_counts_once_for_recall_and_each_time_for_precision() -> None:
     same = {"copy": ["g1"], "other copy": ["g1"], "stranger": ["not gold"]}
-    found = retrieved(["copy", "other copy", "stranger", "g2"], {"g1", "g2"}, 4, same)
+    found = score_retrieval(["copy", "other copy", "stranger", "g2"], {"g1", "g2"}, 4, same)
     assert (found.recall, found.precision, found.places) == (1, 0.75, (0, 1, 3))
-    assert retrieved(["copy"], {"g1"}, 1).recall == 0
+    assert score_retrieval(["copy"], {"g1"}, 1).recall == 0
     with pytest.raises(InputError):
-        retrieved(["a"], set(), 5)
+        score_retrieval(["a"], set(), 5)
 
 
 def test_f1_at_a_depth_is_a_measure_of_labels_like_trec_evals() -> None:
@@ -133,7 +140,7 @@ def test_f1_at_a_depth_is_a_measure_of_labels_like_trec_evals() -> None:
     run = {"q": {"a": 3.0, "c": 2.0, "b": 1.0}, "none": {"a": 1.0}}
     found = make_evaluator(["F1@2", "P@2", "R@2"], qrels)(run)
     assert found["F1@2"] == {"q": 0.5, "none": 0}
-    assert found["F1@2"]["q"] == harmonic(found["P@2"]["q"], found["R@2"]["q"])
+    assert found["F1@2"]["q"] == harmonic_mean(found["P@2"]["q"], found["R@2"]["q"])
     assert make_evaluator(["F1@1"], qrels, min_rating=2)(run)["F1@1"]["q"] == 1
 
 
@@ -141,13 +148,13 @@ def test_f1_at_a_depth_is_a_measure_of_labels_like_trec_evals() -> None:
 
 
 def test_failed_comparisons_are_left_out_and_skipped_queries_are_zero() -> None:
-    found = score(
+    found = score_outcomes(
         {"q1": 1.0, "q2": 0.0, "q3": None, "q5": 1.0, "no gold": 1.0}, ["q1", "q2", "q3", "q4", "q5", "q6"], ["q5"]
     )
     assert (found.mean, found.queries, found.failed, found.skipped, found.waiting) == (1 / 3, 3, 1, 1, 2)
     assert found.error == pytest.approx(system_score({"q1": 1.0}, ["q1", "q2", "q5"], "zero")[1] or 0)
-    assert not found.complete and score({"q1": 1.0}, ["q1"]).complete
-    assert score({}, []).mean is None
+    assert not found.complete and score_outcomes({"q1": 1.0}, ["q1"]).complete
+    assert score_outcomes({}, []).mean is None
 
 
 # Correlation by query
@@ -247,7 +254,7 @@ def board(**hits: float) -> dict[str, dict[str, float | None]]:
 def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
     nist, judge = board(a=0.9, b=0.5, c=0.2), board(a=0.5, b=0.8, c=0.2, d=1)
     judge["c"]["q00"] = None
-    found = choosing({"NIST": nist, "judge": judge})
+    found = compare_evaluations({"NIST": nist, "judge": judge})
     assert found.runs == ["a", "b", "c"]
     assert [one.chosen for one in found.choices] == [["a"], ["b"]]
     assert found.choices[1].failed == 1 and found.choices[1].scores["c"][0] == pytest.approx(3 / 19)
@@ -262,15 +269,18 @@ def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero
     one, other = board(a=1, b=0.5), board(a=0.5, b=0.5)
     del other["a"]["q00"]
     other = {run: {query: one for query, one in row.items() if query < "q10"} for run, row in other.items()}
-    common = choosing({"one": one, "other": other})
+    common = compare_evaluations({"one": one, "other": other})
     assert [choice.queries for choice in common.choices] == [10, 10]
     assert common.choices[1].chosen == ["b"]
-    assert [choice.queries for choice in choosing({"one": one, "other": other}, over="own").choices] == [20, 10]
+    assert [choice.queries for choice in compare_evaluations({"one": one, "other": other}, over="own").choices] == [
+        20,
+        10,
+    ]
     assert common.pairings[0].kendall.value is None and mentions(common.pairings[0].kendall.undefined or "", "3")
     with pytest.raises(InputError):
-        choosing({"one": one, "other": {"z": {"q": 1.0}}})
+        compare_evaluations({"one": one, "other": {"z": {"q": 1.0}}})
     with pytest.raises(InputError):
-        choosing({"one": one, "other": {"a": {"elsewhere": 1.0}}})
+        compare_evaluations({"one": one, "other": {"a": {"elsewhere": 1.0}}})
 
 
 @pytest.mark.parametrize(
@@ -280,14 +290,20 @@ def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero
 )  # fmt: skip
 def test_citation_marks_are_no_part_of_an_answer(mark: str) -> None:
     answer = f"Lake Chad{mark}. It lies{mark} in Africa."
-    assert plain(answer) == plain("Lake Chad. It lies in Africa.")
+    assert normalise_text(answer) == normalise_text("Lake Chad. It lies in Africa.")
     for name in ("em", "f1", "rouge1", "bleu", "chrf"):
         assert TEXT_SCORES[name](f"Lake Chad{mark}.", "Lake Chad") == 1, name
     assert TEXT_SCORES["contains"](answer, "lake chad")
 
 
 def test_punctuation_parts_words_but_for_numbers_and_abbreviations() -> None:
-    assert contains("Paris-born people say Paris/Lutetia", "Lutetia") and contains("It was 1665–1666", "1666")
-    assert plain("the U.S. Army") == "us army" and plain("don’t") == plain("don't") == "dont"
-    assert plain("1,000 km²") == "1000 km²" and plain("10⁶") == "10⁶" and not contains("It is 3.5", "3")
-    assert plain("[1]") == "1", "a text of a mark alone is not empty"
+    assert contains_words("Paris-born people say Paris/Lutetia", "Lutetia") and contains_words(
+        "It was 1665–1666", "1666"
+    )
+    assert normalise_text("the U.S. Army") == "us army" and normalise_text("don’t") == normalise_text("don't") == "dont"
+    assert (
+        normalise_text("1,000 km²") == "1000 km²"
+        and normalise_text("10⁶") == "10⁶"
+        and not contains_words("It is 3.5", "3")
+    )
+    assert normalise_text("[1]") == "1", "a text of a mark alone is not empty"

@@ -14,10 +14,10 @@ from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
 
 from exam_workbench.measures import (
-    bootstrap,
+    bootstrap_intervals,
     bootstrap_samples,
-    correlate,
     correlate_by,
+    correlate_scores,
     make_evaluator,
     system_score,
 )
@@ -71,7 +71,7 @@ def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
             mean, _, _ = system_score(evaluator(run)["nDCG@10"], list(nist), "zero")
             assert mean is not None
             scores[path.stem] = mean
-    found = correlate(*boards)
+    found = correlate_scores(*boards)
     assert found.systems == 24
     assert found.spearman == pytest.approx(0.957, abs=5e-4)
     assert found.kendall == pytest.approx(0.855, abs=5e-4)
@@ -81,13 +81,13 @@ def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
 def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], random: Random) -> None:
     a = board(scores)
     b = board(random.sample(scores, len(scores)))
-    found = correlate(a, b)
+    found = correlate_scores(a, b)
     x, y = list(a.values()), list(b.values())
     assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
     assert found.kendall == pytest.approx(stats.kendalltau(x, y).statistic)
     assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
     assert found.tau_ap == pytest.approx(brute_force_tau_ap(a, b))
-    at_random = correlate(a, b, ties="random", repeats=2)
+    at_random = correlate_scores(a, b, ties="random", repeats=2)
     for name in ("spearman", "kendall", "tau_ap", "pearson"):
         assert getattr(at_random, name) == pytest.approx(getattr(found, name))
 
@@ -96,7 +96,7 @@ def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], ran
 @settings(max_examples=examples(40))
 def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[int, int]]) -> None:
     a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
-    found = correlate(a, b)
+    found = correlate_scores(a, b)
     if found.undefined is not None:
         assert len(set(a.values())) == 1 or len(set(b.values())) == 1
         return
@@ -111,7 +111,7 @@ def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[i
 def test_only_common_systems_count() -> None:
     a = {"only a": 9.0, "s1": 3.0, "s2": 2.0, "s3": 1.0}
     b = {"only b": 0.0, "s3": 1.0, "s2": 2.0, "s1": 3.0}
-    found = correlate(a, b)
+    found = correlate_scores(a, b)
     assert (found.systems, found.spearman) == (3, pytest.approx(1))
 
 
@@ -124,7 +124,7 @@ def test_too_few_systems_or_a_constant_board_is_undefined(ties: str) -> None:
         (board([1, 2, 3]), board([7, 7, 7]), 3, "second leaderboard"),
         (board([1, 1, 1]), board([7, 7, 7]), 3, "both leaderboards"),
     ):
-        found = correlate(a, b, ties=ties)  # type: ignore[arg-type]
+        found = correlate_scores(a, b, ties=ties)  # type: ignore[arg-type]
         assert found.undefined is not None
         assert why in found.undefined
         assert found.systems == systems
@@ -133,8 +133,8 @@ def test_too_few_systems_or_a_constant_board_is_undefined(ties: str) -> None:
 
 def test_random_ties_repeat_with_the_seed() -> None:
     a, b = board([1, 1, 1, 2, 2]), board([1, 2, 2, 3, 3])
-    assert correlate(a, b, ties="random", seed=1) == correlate(a, b, ties="random", seed=1)
-    assert correlate(a, b, ties="random", seed=1) != correlate(a, b, ties="random", seed=2)
+    assert correlate_scores(a, b, ties="random", seed=1) == correlate_scores(a, b, ties="random", seed=1)
+    assert correlate_scores(a, b, ties="random", seed=1) != correlate_scores(a, b, ties="random", seed=2)
 
 
 def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
@@ -143,30 +143,30 @@ def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
     errors = dict.fromkeys(scores, 0.03)
     official = {"a": 2.0, "b": 1.0, "c": 4.0, "d": 3.0}
     # Of the six pairs, ab and cd agree and the four others do not; as ties ab and cd average out.
-    plain = correlate(scores, official, ties="random")
+    plain = correlate_scores(scores, official, ties="random")
     assert plain.kendall == pytest.approx((2 - 4) / 6)
-    grouped = correlate(scores, official, ties="random", repeats=4000, std_errors_a=errors)
+    grouped = correlate_scores(scores, official, ties="random", repeats=4000, std_errors_a=errors)
     assert grouped.kendall == pytest.approx((0 - 4) / 6, abs=0.02)
     assert grouped.pearson == plain.pearson
-    swapped = correlate(official, scores, ties="random", repeats=4000, std_errors_b=errors)
+    swapped = correlate_scores(official, scores, ties="random", repeats=4000, std_errors_b=errors)
     assert swapped.kendall == pytest.approx((0 - 4) / 6, abs=0.02)
-    unknown = correlate(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, None))
+    unknown = correlate_scores(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, None))
     assert unknown.kendall == plain.kendall
-    everyone = correlate(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, 1.0))
+    everyone = correlate_scores(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, 1.0))
     assert everyone.undefined is not None
 
 
 def test_input_that_gives_no_correlation_is_refused() -> None:
     good = board([1, 2, 3])
     with refusal("score-not-finite"):
-        correlate({**good, "s00": math.nan}, good)
+        correlate_scores({**good, "s00": math.nan}, good)
     with refusal("samples-out-of-range"):
-        correlate(good, good, ties="random", repeats=0)
+        correlate_scores(good, good, ties="random", repeats=0)
     with refusal("ties-with-standard-errors"):
-        correlate(good, good, std_errors_a={"s00": 0.1})
+        correlate_scores(good, good, std_errors_a={"s00": 0.1})
     nested = {system: {"q1": score, "q2": score} for system, score in good.items()}
     with refusal("samples-out-of-range"):
-        bootstrap(nested, nested, samples=0)
+        bootstrap_intervals(nested, nested, samples=0)
 
 
 def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, dict[str, float]]:
@@ -191,8 +191,8 @@ def test_the_interval_contains_the_point_estimate_and_narrows_with_queries() -> 
         a, b = per_query(12, queries, 0.5, seed=1), per_query(12, queries, 0.5, seed=2)
         queries_of = list(a["s00"])
         means = [{s: system_score(v, queries_of, "zero")[0] or 0.0 for s, v in x.items()} for x in (a, b)]
-        point = correlate(*means)
-        for name, interval in bootstrap(a, b, ALL, samples=500).items():
+        point = correlate_scores(*means)
+        for name, interval in bootstrap_intervals(a, b, ALL, samples=500).items():
             assert interval is not None
             low, high = interval
             assert low <= getattr(point, name) <= high
@@ -205,7 +205,9 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
     a = {"s0": {"q0": 1.0, "q1": 6.0}, "s1": {"q0": 2.0, "q1": 4.0}, "s2": {"q0": 3.0, "q1": 1.0}}
     fixed = {"s0": 1.0, "s1": 2.0, "s2": 3.0}
     drawn = bootstrap_samples(a, fixed, ALL, samples=200)
-    possible = [correlate({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed) for w in (0, 0.5, 1)]
+    possible = [
+        correlate_scores({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed) for w in (0, 0.5, 1)
+    ]
     for name in ALL:
         expected = {round(getattr(found, name), 9) for found in possible}
         assert {round(float(value), 9) for value in drawn[name]} == expected
@@ -215,7 +217,7 @@ def test_both_boards_see_the_same_draw() -> None:
     """b is a shifted by a constant for every query, so only a common draw keeps Pearson at 1."""
     a = per_query(6, 15, 1.0, seed=3)
     b = {system: {query: 5 + score for query, score in scores.items()} for system, scores in a.items()}
-    assert bootstrap(a, b, ["pearson"], samples=200)["pearson"] == (pytest.approx(1), pytest.approx(1))
+    assert bootstrap_intervals(a, b, ["pearson"], samples=200)["pearson"] == (pytest.approx(1), pytest.approx(1))
 
 
 def test_skipped_queries_in_a_bootstrap() -> None:
@@ -226,25 +228,25 @@ def test_skipped_queries_in_a_bootstrap() -> None:
         "picky": {"q0": 0.9},
     }
     official = {"s0": 1.0, "s1": 2.0, "picky": 3.0}
-    assert bootstrap(a, official, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
+    assert bootstrap_intervals(a, official, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
     zero = bootstrap_samples(a, official, ["kendall"], skipped="zero")["kendall"]
     assert np.nanquantile(zero, 0.75) < 0
 
 
 def test_a_bootstrap_without_enough_to_draw_from_has_no_interval() -> None:
     two = per_query(2, 10, 0.1, seed=0)
-    assert bootstrap(two, two) == {"spearman": None, "kendall": None}
+    assert bootstrap_intervals(two, two) == {"spearman": None, "kendall": None}
     one_query = per_query(5, 1, 0.1, seed=0)
-    assert bootstrap(one_query, one_query) == {"spearman": None, "kendall": None}
+    assert bootstrap_intervals(one_query, one_query) == {"spearman": None, "kendall": None}
     constant = dict.fromkeys((f"s{i:02}" for i in range(5)), 1.0)
-    assert bootstrap(per_query(5, 10, 0.1, seed=0), constant) == {"spearman": None, "kendall": None}
-    assert bootstrap({}, {}) == {"spearman": None, "kendall": None}
+    assert bootstrap_intervals(per_query(5, 10, 0.1, seed=0), constant) == {"spearman": None, "kendall": None}
+    assert bootstrap_intervals({}, {}) == {"spearman": None, "kendall": None}
 
 
 def test_a_bootstrap_repeats_with_its_seed() -> None:
     a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
-    assert bootstrap(a, b, ALL, samples=100, seed=5) == bootstrap(a, b, ALL, samples=100, seed=5)
-    assert bootstrap(a, b, ALL, samples=100, seed=5) != bootstrap(a, b, ALL, samples=100, seed=6)
+    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) == bootstrap_intervals(a, b, ALL, samples=100, seed=5)
+    assert bootstrap_intervals(a, b, ALL, samples=100, seed=5) != bootstrap_intervals(a, b, ALL, samples=100, seed=6)
 
 
 def slow_tau_gap(estimate: Mapping[str, float], reference: Mapping[str, float]) -> float:
@@ -281,7 +283,7 @@ def test_further_coefficients_follow_their_definitions(pairs: list[tuple[int, in
     assert found["tau_gap"] == pytest.approx(slow_tau_gap(a, b), abs=1e-12)
     assert found["tauap_b"] == pytest.approx(slow_tauap_b(a, b), abs=1e-12)
     best = sorted(b, key=lambda system: (-b[system], system))[:depth]
-    kept = correlate({system: a[system] for system in best}, b).kendall
+    kept = correlate_scores({system: a[system] for system in best}, b).kendall
     assert found[f"kendall@{depth}"] == (None if kept is None else pytest.approx(kept, abs=1e-12))
     without_ties = len(set(a.values())) == len(set(b.values())) == len(a)
     assert not without_ties or slow_tauap_b(a, b) == pytest.approx(

@@ -8,29 +8,34 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from exam_workbench.measures._means_and_tests import wilson
+from exam_workbench.measures._means_and_tests import wilson_interval
 from exam_workbench.measures.item_response import (
     ESTIMATORS,
     MODELS,
     Bounded,
     EstimatorName,
     Model,
-    analyse,
-    information,
+    analyse_responses,
+    answer_information,
+    answer_probability,
     information_by_category,
     mean_information,
-    probability,
 )
-from exam_workbench.measures.item_response._exam_analysis import components, student_abilities
+from exam_workbench.measures.item_response._exam_analysis import level_estimates, student_abilities
 from exam_workbench.measures.item_response._fit_statistics import (
+    bias_corrected_interval,
     bootstrap_items,
     fit_statistics,
-    interval,
     item_errors,
     item_rmse,
 )
-from exam_workbench.measures.item_response._response_fits import Objective, fit, log_likelihood
-from exam_workbench.measures.item_response._response_models import Items, factor_design, flat_design, peak
+from exam_workbench.measures.item_response._response_fits import Objective, fit_responses, log_likelihood
+from exam_workbench.measures.item_response._response_models import (
+    Items,
+    factor_design,
+    flat_design,
+    most_informative_ability,
+)
 from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples
 from tests.made.refusals import refusal
@@ -43,9 +48,9 @@ def item(d: float, b: float, g: float) -> Items:
 
 
 def test_information_is_what_the_specification_computes_by_hand() -> None:
-    assert information(np.array([0.0]), PLAIN)[0, 0] == pytest.approx(0.15)
-    assert peak(PLAIN)[0] == pytest.approx(0.312, abs=5e-4)
-    assert information(peak(PLAIN), PLAIN)[0, 0] == pytest.approx(0.1547, abs=5e-5)
+    assert answer_information(np.array([0.0]), PLAIN)[0, 0] == pytest.approx(0.15)
+    assert most_informative_ability(PLAIN)[0] == pytest.approx(0.312, abs=5e-4)
+    assert answer_information(most_informative_ability(PLAIN), PLAIN)[0, 0] == pytest.approx(0.1547, abs=5e-5)
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -54,17 +59,17 @@ def test_information_is_the_squared_slope_over_the_variance_and_highest_at_the_p
     d: float, b: float, g: float, at: float
 ) -> None:
     one, h = item(d, b, g), 1e-5
-    low, mid, high = probability(np.array([at - h, at, at + h]), one)[:, 0]
-    told = information(np.array([at]), one)[0, 0]
+    low, mid, high = answer_probability(np.array([at - h, at, at + h]), one)[:, 0]
+    told = answer_information(np.array([at]), one)[0, 0]
     # A probability that is nearly 1 has no digits left to tell a slope or a variance by.
     if mid < 1 - 1e-6:
         assert told == pytest.approx(((high - low) / (2 * h)) ** 2 / (mid * (1 - mid)), rel=1e-4, abs=1e-8)
-    assert told <= information(peak(one), one)[0, 0] * (1 + 1e-12)
+    assert told <= answer_information(most_informative_ability(one), one)[0, 0] * (1 + 1e-12)
 
 
 def test_far_from_an_item_information_is_none_rather_than_undefined() -> None:
     sharp = Items(np.array([4.0, 4.0]), np.array([0.0, 0.0]), np.array([0.0, 0.25]))
-    assert np.allclose(information(np.array([-900.0, 900.0]), sharp), 0)
+    assert np.allclose(answer_information(np.array([-900.0, 900.0]), sharp), 0)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -93,7 +98,7 @@ def test_the_value_without_priors_is_the_log_likelihood_of_the_cells_that_were_a
     objective = Objective.of(made.responses, made.design, "3pl", ESTIMATORS["paper"])
     vector = objective.join(np.linspace(-1, 1, 13), made.items)
     parts, items = objective.split(vector)
-    chances = probability(made.design.matrix @ parts, items)
+    chances = answer_probability(made.design.matrix @ parts, items)
     by_hand = sum(
         np.log(p if r == 1 else 1 - p)
         for r, p in zip(made.responses.ravel(), chances.ravel(), strict=True)
@@ -108,7 +113,7 @@ def test_abilities_are_found_again_and_of_discrimination_as_much_as_there_is(
     items: int, ability: float, b_low: float
 ) -> None:
     made = exam(items, seed=11)
-    found = fit(made.responses, made.design, starts=1)
+    found = fit_responses(made.responses, made.design, starts=1)
     assert found.converged
     assert correlation(found.theta, made.theta) >= ability
     retrieval = found.parts[found.design.columns["retrieval"]]
@@ -124,7 +129,7 @@ def test_abilities_are_found_again_and_of_discrimination_as_much_as_there_is(
 
 def test_the_papers_estimator_shows_how_much_its_bounds_hold() -> None:
     made = exam(148, seed=5)
-    found = fit(made.responses, made.design, estimator="paper", starts=1)
+    found = fit_responses(made.responses, made.design, estimator="paper", starts=1)
     held = {kind: flags.mean() for kind, flags in found.at_bound.items()}
     assert 0.35 <= held["d"] <= 0.7 and 0.4 <= held["b"] <= 0.75 and 0.5 <= held["g"] <= 0.9
     low, high = ESTIMATORS["paper"].d
@@ -138,22 +143,22 @@ def test_what_students_and_items_are_called_and_in_which_order_they_come_changes
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(63), rng.permutation(60)
     factors = {name: [levels[i] for i in rows] for name, levels in students().items()}
-    first = fit(made.responses, made.design, starts=1)
-    other = fit(made.responses[np.ix_(rows, columns)], factor_design(factors), starts=1)
+    first = fit_responses(made.responses, made.design, starts=1)
+    other = fit_responses(made.responses[np.ix_(rows, columns)], factor_design(factors), starts=1)
     assert np.allclose(other.theta, first.theta[rows], atol=2e-3)
-    assert np.allclose(probability(other.theta, other.items), first.chances[np.ix_(rows, columns)], atol=2e-3)
+    assert np.allclose(answer_probability(other.theta, other.items), first.chances[np.ix_(rows, columns)], atol=2e-3)
 
 
 def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_reported() -> None:
     made = exam(40)
-    found = fit(made.responses, made.design, starts=1)
+    found = fit_responses(made.responses, made.design, starts=1)
     moved = found.parts.copy()
     moved[found.design.columns["llm"]] += 0.7
     moved[found.design.columns["icl"]] -= 0.7
     other = replace(found, parts=moved, theta=found.design.matrix @ moved)
     assert np.allclose(other.chances, found.chances)
-    reported, level = components(made.responses, found)
-    again, same = components(made.responses, other)
+    reported, level = level_estimates(made.responses, found)
+    again, same = level_estimates(made.responses, other)
     assert level == pytest.approx(same)
     assert [row.ability.value for row in again] == pytest.approx([row.ability.value for row in reported])
     by_factor = [row.ability.value for row in reported if row.factor == "retrieval"]
@@ -173,7 +178,7 @@ def test_items_and_students_that_are_all_right_all_wrong_or_missing_give_finite_
     answers[:, 0], answers[:, 1], answers[:, 2], answers[2] = 1, 0, np.nan, np.nan
     flat = flat_design([str(i) for i in range(63)])
     for design in (made.design, flat):
-        found = fit(answers, design, model, estimator, starts=1)
+        found = fit_responses(answers, design, model, estimator, starts=1)
         numbers = [found.theta, found.items.d, found.items.b, found.items.g, mean_information(found.items)]
         assert all(np.isfinite(values).all() for values in numbers)
         assert np.isfinite([found.log_likelihood, found.aic, found.objective]).all()
@@ -188,8 +193,8 @@ def test_missing_answers_are_not_wrong_answers() -> None:
     made = exam(80, seed=1)
     made.responses[0, made.responses[0] == 0] = np.nan
     flat = flat_design([str(i) for i in range(63)])
-    as_missing = fit(made.responses, flat, "2pl", starts=1).theta[0]
-    as_wrong = fit(np.nan_to_num(made.responses), flat, "2pl", starts=1).theta[0]
+    as_missing = fit_responses(made.responses, flat, "2pl", starts=1).theta[0]
+    as_wrong = fit_responses(np.nan_to_num(made.responses), flat, "2pl", starts=1).theta[0]
     assert as_missing > as_wrong + 0.5
 
 
@@ -209,20 +214,20 @@ def test_components_that_the_students_cannot_tell_apart_are_refused_by_name() ->
 
 def test_an_exam_without_answers_is_refused() -> None:
     with refusal("no-answers"):
-        fit(np.full((3, 4), np.nan), flat_design(list("abc")))
+        fit_responses(np.full((3, 4), np.nan), flat_design(list("abc")))
 
 
 def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None:
     made = exam(60, seed=6)
-    found = fit(made.responses, made.design, starts=1)
+    found = fit_responses(made.responses, made.design, starts=1)
     draws = bootstrap_items(made.responses, found, 12, seed=1)
     assert np.array_equal(draws.parts, bootstrap_items(made.responses, found, 12, seed=1).parts)
-    rows, _ = components(made.responses, found, draws)
+    rows, _ = level_estimates(made.responses, found, draws)
     for row in rows:
         assert row.ability.low is not None and row.ability.high is not None
         assert row.ability.low < row.ability.high
         assert row.difference is None or row.difference.low is not None
-    wide = interval(np.zeros(1), np.linspace(-1, 1, 201)[:, None])
+    wide = bias_corrected_interval(np.zeros(1), np.linspace(-1, 1, 201)[:, None])
     assert wide[0][0] == pytest.approx(-0.95, abs=0.01) and wide[1][0] == pytest.approx(0.95, abs=0.01)
 
 
@@ -231,7 +236,7 @@ def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None
 )
 def test_draws_that_all_agree_give_no_interval(rows: list[list[int]]) -> None:
     names = [f"s{at}" for at in range(len(rows))]
-    told = analyse(names, [f"i{at}" for at in range(len(rows[0]))], np.array(rows, float), held_out=False)
+    told = analyse_responses(names, [f"i{at}" for at in range(len(rows[0]))], np.array(rows, float), held_out=False)
     assert [(row.ability.low, row.ability.high) for row in told.students] == [(None, None)] * len(rows)
     assert any("interval" in remark for remark in told.remarks)
 
@@ -240,7 +245,9 @@ def test_levels_that_answered_alike_have_no_interval_beside_others_that_have_one
     table = (np.random.default_rng(0).random((6, 40)) < 0.6).astype(float)
     table[3:] = table[:3]
     factors = {f"s{at}": {"model": "abc"[at % 3], "icl": str(at // 3)} for at in range(6)}
-    told = analyse(list(factors), [f"i{at}" for at in range(40)], table, factors, bootstrap=20, held_out=False)
+    told = analyse_responses(
+        list(factors), [f"i{at}" for at in range(40)], table, factors, bootstrap=20, held_out=False
+    )
     assert [row.ability.low is None for row in told.components] == [False, False, False, True, True]
     assert told.components[-1].difference == Bounded(told.components[-1].difference.value)
 
@@ -249,16 +256,17 @@ def test_a_share_of_all_or_of_none_has_a_wide_interval() -> None:
     # Newcombe, Statistics in Medicine 17, 1998, table I: 81 of 263, 15 of 148, 0 of 20, 1 of 29.
     for right, answered, low, high in ((81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611),
                                        (1, 29, 0.0061, 0.1718), (4, 4, 0.5101, 1)):  # fmt: skip
-        assert wilson(right, answered) == pytest.approx((low, high), abs=5e-5)
-    assert wilson(0, 0) is None
+        assert wilson_interval(right, answered) == pytest.approx((low, high), abs=5e-5)
+    assert wilson_interval(0, 0) is None
 
 
 def test_standard_errors_of_items_are_those_of_repeated_exams() -> None:
     made = exam(150, seed=3, model="2pl")
     rng = np.random.default_rng(0)
-    chances = probability(made.theta, made.items)
+    chances = answer_probability(made.theta, made.items)
     fits = [
-        fit((rng.random(chances.shape) < chances).astype(float), made.design, "2pl", starts=1, seed=i) for i in range(8)
+        fit_responses((rng.random(chances.shape) < chances).astype(float), made.design, "2pl", starts=1, seed=i)
+        for i in range(8)
     ]
     seen = np.std([one.items.b for one in fits], axis=0).mean()
     said = np.mean([item_errors(made.responses, one).b.mean() for one in fits])

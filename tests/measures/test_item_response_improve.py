@@ -11,17 +11,17 @@ from exam_workbench.measures.item_response import (
     CRITERIA,
     GRID,
     Criterion,
-    analyse,
+    analyse_responses,
+    answer_probability,
     design_of,
-    improve,
+    improve_items,
     item_rest,
     mean_information,
-    plant,
-    probability,
+    plant_faults,
 )
-from exam_workbench.measures.item_response._exam_improvement import FAULTS, linked
-from exam_workbench.measures.item_response._fit_statistics import worth
-from exam_workbench.measures.item_response._response_fits import fit
+from exam_workbench.measures.item_response._exam_improvement import FAULTS, link_scale
+from exam_workbench.measures.item_response._fit_statistics import item_worth
+from exam_workbench.measures.item_response._response_fits import fit_responses
 from tests.made.answers import correlation, exam, students
 from tests.made.refusals import mentions, refusal
 
@@ -41,7 +41,7 @@ def with_bad_items(seed: int) -> np.ndarray:
 def found_bad() -> dict[Criterion, int]:
     """How many of the 22 bad items are among the lowest 22, by criterion."""
     made = exam(148, 3)
-    rows = worth(with_bad_items(3), fit(with_bad_items(3), made.design, starts=1), NAMES)
+    rows = item_worth(with_bad_items(3), fit_responses(with_bad_items(3), made.design, starts=1), NAMES)
     bad = set(NAMES[:BAD])
     return {
         criterion: len(bad & {row.item for row in sorted(rows, key=lambda row: row.by(criterion))[:BAD]})
@@ -67,7 +67,7 @@ def test_each_fault_of_an_item_has_a_reason_of_its_own() -> None:
     reasons = set()
     for fault, answers in faults.items():
         made.responses[:, 0] = answers
-        told = worth(made.responses, fit(made.responses, made.design, starts=1), NAMES[:40])[0]
+        told = item_worth(made.responses, fit_responses(made.responses, made.design, starts=1), NAMES[:40])[0]
         reasons.add(told.reason)
         assert (told.item_rest is None) == (fault in ("easy", "hopeless", "unanswered"))
         assert (told.accuracy is None) == (fault == "unanswered")
@@ -78,7 +78,7 @@ def test_planted_items_are_found_by_what_follows_ability_and_the_answers_stay_as
     made = exam(148, seed=4)
     made.responses[:9, :40] = np.nan
     before = made.responses.copy()
-    found = {row.fault: row for row in plant(made.responses, made.design, NAMES)}
+    found = {row.fault: row for row in plant_faults(made.responses, made.design, NAMES)}
     assert np.array_equal(before, made.responses, equal_nan=True) and list(found) == list(FAULTS)
     for row in found.values():
         assert (row.items, row.planted, row.last) == (
@@ -104,7 +104,7 @@ def test_item_rest_is_the_correlation_with_the_other_answers() -> None:
 def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
     answers = with_bad_items(5)
     before = answers.copy()
-    found = improve(answers, exam(148).design, NAMES, drop=20, steps=2)
+    found = improve_items(answers, exam(148).design, NAMES, drop=20, steps=2)
     assert np.array_equal(answers, before)
     assert [step.items for step in found.steps] == [148, 118, 94]
     assert [len(step.dropped) for step in found.steps] == [30, 24, 0]
@@ -115,7 +115,7 @@ def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
     assert found.steps[0].curve.shape == GRID.shape
     assert found.held_out is not None and found.held_out.students == 32
     assert found.held_out.dropped == 54 and (found.held_out.ranking or 0) > 0.8
-    lowest = worth(answers, fit(answers, exam(148).design), NAMES)
+    lowest = item_worth(answers, fit_responses(answers, exam(148).design), NAMES)
     assert {row.item for row in found.steps[0].dropped} == {
         row.item for row in sorted(lowest, key=lambda row: row.information)[:30]
     }
@@ -123,10 +123,10 @@ def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
 
 def test_an_exam_is_not_made_shorter_than_thirty_items() -> None:
     made = exam(36, seed=4)
-    found = improve(made.responses, made.design, NAMES[:36], drop=10, steps=9, criterion="d")
+    found = improve_items(made.responses, made.design, NAMES[:36], drop=10, steps=9, criterion="d")
     assert found.steps[-1].items == 32 and len(found.retire) == 4
     assert mentions(found.stopped, "32")
-    short = improve(made.responses[:, :20], made.design, NAMES[:20])
+    short = improve_items(made.responses[:, :20], made.design, NAMES[:20])
     assert short.retire == [] and mentions(short.stopped, "20")
 
 
@@ -134,7 +134,7 @@ def test_items_of_the_same_worth_go_in_the_order_of_their_ids() -> None:
     made = exam(40, seed=4)
     answers = np.repeat(made.responses[:, :1], 40, axis=1)
     names = [f"item {i:03}" for i in reversed(range(40))]
-    dropped = improve(answers, made.design, names, 10, 1, "item-rest").retire
+    dropped = improve_items(answers, made.design, names, 10, 1, "item-rest").retire
     assert [row.item for row in dropped] == ["item 000", "item 001", "item 002", "item 003"]
 
 
@@ -142,24 +142,24 @@ def test_items_of_the_same_worth_go_in_the_order_of_their_ids() -> None:
 def test_a_share_that_drops_nothing_or_everything_is_refused(drop: float) -> None:
     made = exam(40)
     with refusal("share-out-of-range"):
-        improve(made.responses, made.design, NAMES[:40], drop)
+        improve_items(made.responses, made.design, NAMES[:40], drop)
 
 
 def test_too_few_students_have_no_other_half_to_look_at() -> None:
     made = exam(40)
     few = made.responses[:8]
-    assert improve(few, design_of(list("abcdefgh"), None), NAMES[:40], steps=1).held_out is None
+    assert improve_items(few, design_of(list("abcdefgh"), None), NAMES[:40], steps=1).held_out is None
 
 
 def test_a_fit_on_another_scale_has_the_same_chances() -> None:
     made = exam(40)
-    found = fit(made.responses, made.design, starts=1)
-    theta, items = linked(found, 3 * found.theta + 1)
+    found = fit_responses(made.responses, made.design, starts=1)
+    theta, items = link_scale(found, 3 * found.theta + 1)
     assert theta == pytest.approx(3 * found.theta + 1)
-    assert probability(theta, items) == pytest.approx(found.chances)
+    assert answer_probability(theta, items) == pytest.approx(found.chances)
     assert mean_information(items, theta) * 9 == pytest.approx(mean_information(found.items, found.theta))
     level = replace(found, theta=np.zeros(63))
-    assert linked(level, found.theta)[1].d == pytest.approx(found.items.d)
+    assert link_scale(level, found.theta)[1].d == pytest.approx(found.items.d)
 
 
 def test_all_of_it_comes_as_one_record() -> None:
@@ -167,7 +167,7 @@ def test_all_of_it_comes_as_one_record() -> None:
     names = [f"s{i}" for i in range(63)]
     levels = students()
     factors = {name: {factor: levels[factor][i] for factor in levels} for i, name in enumerate(names)}
-    whole = analyse(names, NAMES[:30], made.responses, factors, bootstrap=4)
+    whole = analyse_responses(names, NAMES[:30], made.responses, factors, bootstrap=4)
     said = whole.as_dict()
     assert [row["level"] for row in said["components"] if row["factor"] == "icl"] == ["0", "1", "2"]
     assert said["components"][0]["students"] == 21
@@ -178,9 +178,11 @@ def test_all_of_it_comes_as_one_record() -> None:
     assert d == (whole.statistics.d.mean, whole.statistics.d.sd) and theta[0] == whole.statistics.theta.mean
     assert (b[1], g[1]) == (whole.statistics.b.sd, whole.statistics.g.sd)
     for number, remarked in ((29, 1), (30, 0)):
-        few = analyse(names[:number], NAMES[:30], made.responses[:number], model="2pl", bootstrap=0, held_out=False)
+        few = analyse_responses(
+            names[:number], NAMES[:30], made.responses[:number], model="2pl", bootstrap=0, held_out=False
+        )
         assert len(few.remarks) == remarked
-    flat = analyse(names[:5], NAMES[:30], made.responses[:5], estimator="paper", bootstrap=0, held_out=False)
+    flat = analyse_responses(names[:5], NAMES[:30], made.responses[:5], estimator="paper", bootstrap=0, held_out=False)
     assert flat.components == [] and flat.students[0].ability.low is None and flat.statistics.held_out is None
     assert mentions(flat.remarks[0], "5")
     assert any(mentions(remark, "paper") for remark in flat.remarks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from exam_workbench.measures.item_response import fit_graded, fit_marginal, graded_information, information
+from exam_workbench.measures.item_response import answer_information, fit_graded, fit_marginal, graded_information
 from exam_workbench.measures.item_response._response_fits import GradedItems, graded_chances
 from exam_workbench.measures.item_response._response_models import Items
 from tests.made.answers import correlation
@@ -76,7 +76,7 @@ def test_levels_that_nobody_reached_have_a_place_above_the_others() -> None:
 def test_one_level_alone_is_the_model_of_right_and_wrong() -> None:
     d, b = np.array([0.7, 1.8]), np.array([-0.5, 1.2])
     at = np.linspace(-2, 2, 9)
-    plain = information(at, Items(d, b, np.zeros(2)))
+    plain = answer_information(at, Items(d, b, np.zeros(2)))
     assert graded_information(at, GradedItems(d, b[:, None])) == pytest.approx(plain)
     assert graded_chances(at, GradedItems(d, np.sort(np.array([[0.0, 1.0], [-1.0, 2.0]])))).sum(
         axis=2

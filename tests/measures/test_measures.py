@@ -12,12 +12,12 @@ import pytest
 from exam_workbench.errors import InputError
 from exam_workbench.measures import (
     MEASURES,
+    bars_overlap,
     make_evaluator,
     make_intent_evaluator,
     mean_and_standard_error,
     parse_measure,
     system_score,
-    tied,
     trec_order,
 )
 from exam_workbench.measures._intents import make_alpha_ndcg
@@ -305,12 +305,12 @@ def test_standard_error_is_unknown_for_one_value_and_zero_for_equal_ones() -> No
 
 
 def test_error_bars_that_touch_are_tied() -> None:
-    assert tied(0.94, 0.005, 0.93, 0.005)
-    assert tied(0.93, 0.005, 0.94, 0.005)
-    assert tied(0.17, 0.01, 0.15, 0.01)
-    assert not tied(0.95, 0.005, 0.93, 0.005)
-    assert tied(0.5, None, 0.5, None)
-    assert not tied(0.5, None, 0.51, None)
+    assert bars_overlap(0.94, 0.005, 0.93, 0.005)
+    assert bars_overlap(0.93, 0.005, 0.94, 0.005)
+    assert bars_overlap(0.17, 0.01, 0.15, 0.01)
+    assert not bars_overlap(0.95, 0.005, 0.93, 0.005)
+    assert bars_overlap(0.5, None, 0.5, None)
+    assert not bars_overlap(0.5, None, 0.51, None)
 
 
 def test_queries_outside_the_list_do_not_count() -> None:

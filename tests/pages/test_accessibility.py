@@ -13,8 +13,8 @@ from playwright.sync_api import Page, expect
 
 from exam_workbench import audit as room, bank
 from exam_workbench.bank import save_prompt
-from exam_workbench.graders import built_in
-from exam_workbench.labels import override
+from exam_workbench.graders import built_in_prompts
+from exam_workbench.labels import add_override
 from exam_workbench.store import Project
 from pages.parts.shared.screens import SCREENS
 from pages.parts.shared.ui import NAME
@@ -84,19 +84,21 @@ def held(page: Page, screen: str, theme: str, part: Mapping[str, Any], options: 
 def put_all_sorts(project: Project) -> None:
     """Grades, judgments, a failed pair, an override, an unsaved edit, a prompt, an audit with a batch that waits."""
     put_small(project)
-    first, second, *_ = bank.questions(project)
-    override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
-    bank.save(project, [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)], "sharper", "ann")
+    first, second, *_ = bank.list_questions(project)
+    add_override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
+    bank.save_version(
+        project, [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)], "sharper", "ann"
+    )
     bank.put_draft(project, "tester", replace(second, text="What is B, exactly?"))
-    audit = room.design(project, "first", "P@2", room.Goal("best"), batch_size=3, seed=2, author="ann")
-    room.draw(project, audit, "ann")
+    audit = room.design_audit(project, "first", "P@2", room.Goal("best"), batch_size=3, seed=2, author="ann")
+    room.draw_batch(project, audit, "ann")
     while (found := deal(project, audit, "ann")) is not None:
         for card in found.cards:
-            room.judge(project, audit, found.query.query_id, card.passage_id, 1, "ann")
-    room.draw(project, audit, "ann")
+            room.judge_drawn(project, audit, found.query.query_id, card.passage_id, 1, "ann")
+    room.draw_batch(project, audit, "ann")
     put_answered(project)
     put_verdicts(project)
-    save_prompt(project, replace(built_in()["self-rating"], name="ours", title="Ours"), "ann")
+    save_prompt(project, replace(built_in_prompts()["self-rating"], name="ours", title="Ours"), "ann")
 
 
 MENU = "[data-testid=stSidebar]"

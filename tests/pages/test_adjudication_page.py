@@ -15,14 +15,14 @@ from exam_workbench.records import (
     ADJUDICATED,
     assign_double,
     double_of,
-    doubles,
     judging,
-    judgments,
+    open_double_assignments,
     release_double,
     set_due,
     set_member,
+    source_judgments,
 )
-from exam_workbench.review import decide, decisions, judged_of
+from exam_workbench.review import decide_case, judged_of, list_decisions
 from exam_workbench.store import Project
 from tests.made.browser import Server, as_it_is_now, note as box_of, ready, visit as go_to
 from tests.made.projects import new_project
@@ -65,7 +65,7 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     press(visit("my_work"), "claim")
     assert double_of(project, "q1").present == ("bo", "asta")
     for name, value in ("asta", 1), ("bo", 3):
-        judging.judge(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
+        judging.judge_passage(project.acting_as(f"{name}@x.org"), "q1", "p1", value, name)
     assert shows(nothing := visit("adjudication"), "nothing-to-decide")
     # Who may not assign queries is not sent there.
     assert links(nothing) == []
@@ -79,7 +79,7 @@ def test_what_differs_is_decided_beside_what_both_gave(project: Project, log_in:
     named(app.text_input, "reason").set_value("by the guidelines")
     app.button("decide 2").click()
     sound(app.run())
-    assert judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert source_judgments(project, ADJUDICATED) == {"q1": {"p1": 2}}
     assert shows(app, "nothing-listed")
 
 
@@ -98,7 +98,7 @@ def test_a_sample_that_one_claimed_is_listed_by_itself(project: Project, log_in:
     listed = holds(visit("passages", **given), "passage-judging")
     assert sorted((card["query"], card["passage"]) for card in listed["cards"]) == [("q1", "p1"), ("q1", "p3")]
     for passage_id in ("p1", "p3"):
-        judging.judge(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
+        judging.judge_passage(project.acting_as("asta@x.org"), "q1", passage_id, 1, "asta")
     # What is next after it is not in the sample, and so not listed as it.
     (title, *_) = (one.proto for one in visit("my_work").get("page_link") if "query=q1" in one.proto.query_string)
     assert "assigned" not in title.query_string
@@ -116,7 +116,7 @@ def put_differing(project: Project, passages: int = 2) -> None:
     assign_double(project, "q1", "olga", ["asta", "bo"])
     for name, value in ("asta", 1), ("bo", 3):
         for passage_id in ("p1", "p2", "p3")[:passages]:
-            judging.judge(project, "q1", passage_id, value, name)
+            judging.judge_passage(project, "q1", passage_id, value, name)
 
 
 def give_reason(app: AppTest, words: str) -> None:
@@ -129,7 +129,7 @@ def test_a_decision_is_kept_where_one_goes_on_before_the_server_has_heard_of_it(
     app.button("decide 2").click()
     second = holds(app, "deciding")["places"][1]
     tell(app, "deciding", "acts", [{"id": 1, "do": "open", "home": differing.name, "place": second}])
-    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     assert app.query_params["passage"] == "p2"
 
 
@@ -144,19 +144,19 @@ def test_keys_that_come_together_are_each_of_the_place_that_was_chosen_then(diff
     ]
     tell(app, "deciding", "acts", acts[:2])
     tell(app, "deciding", "acts", acts)
-    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
-    assert len(decisions(differing, ("q1", "p1", None))) == 1
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert len(list_decisions(differing, ("q1", "p1", None))) == 1
     check_refused(app, "not-saved", 3, "p2")
     # Whoever went on at once is told so, too: the run that found it out may have been ended.
     tell(app, "deciding", "acts", [{"id": 4, "do": "open", "home": differing.name, "place": second}])
     check_refused(app, "not-saved", 3, "p2")
     give_reason(app, "by the topic's narrative")
     tell(app, "deciding", "acts", [acts[2] | {"id": 5}])
-    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
     app.segmented_control("adjudicated state").set_value("decided")
     press(sound(app.run()), "undo decision")
-    assert len(judgments(differing, ADJUDICATED)["q1"]) == 1
+    assert len(source_judgments(differing, ADJUDICATED)["q1"]) == 1
 
 
 def test_the_address_names_what_opens_where_one_came_without_naming_it(differing: Project) -> None:
@@ -165,7 +165,7 @@ def test_the_address_names_what_opens_where_one_came_without_naming_it(differing
 
 def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Project) -> None:
     first, second = ("q1", "p1", None), ("q1", "p2", None)
-    decide(differing, first, 2, "by the guidelines", "olga")
+    decide_case(differing, first, 2, "by the guidelines", "olga")
     app = visit("adjudication", query="q1", passage="p1")
     assert holds(app, "deciding")["chosen"] == list(first)
     assert app.segmented_control("adjudicated state").value == "decided"
@@ -173,13 +173,13 @@ def test_a_link_opens_a_place_under_the_standing_that_it_has_now(differing: Proj
     app.segmented_control("adjudicated state").set_value("differs")
     assert holds(sound(app.run()), "deciding")["chosen"] == list(second)
     assert holds(app, "place")["values"]["passage"] == "p2"
-    decide(differing, second, 2, "by the guidelines", "olga")
+    decide_case(differing, second, 2, "by the guidelines", "olga")
     assert holds(visit("adjudication", query="q1", passage="p2"), "deciding")["chosen"] == list(second)
     assert shows(visit("adjudication"), "nothing-listed")
 
 
 def test_the_address_follows_whoever_looks_at_what_is_decided(differing: Project) -> None:
-    decide(differing, ("q1", "p1", None), 2, "by the guidelines", "olga")
+    decide_case(differing, ("q1", "p1", None), 2, "by the guidelines", "olga")
     app = visit("adjudication")
     assert holds(app, "place")["values"]["passage"] == "p2"
     app.query_params.update(query="q1", passage="p2")
@@ -230,13 +230,13 @@ def test_a_decision_that_another_tab_made_meanwhile_is_not_replaced(differing: P
         sound(app.run())
     assert not tabs[0].error
     check_refused(tabs[1], "not-saved", 3, "p1", "reason 2")
-    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2}}
     # Of two keys in a row in one tab the second one corrects the first.
     app, (place, *_) = tabs[0], holds(tabs[0], "deciding")["places"]
     give_reason(app, "at a second look")
     acts = [{"id": n, "do": "decide", "home": differing.name, "place": place, "value": n, "over": None} for n in (1, 3)]
     tell(app, "deciding", "acts", acts)
-    assert judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
+    assert source_judgments(differing, ADJUDICATED) == {"q1": {"p1": 2, "p2": 3}}
     assert not app.error
 
 
@@ -264,7 +264,7 @@ def test_in_a_real_browser_keys_decide_and_go_on_faster_than_the_server_answers(
     page.wait_for_url(lambda url: "query=q1&passage=p2" in url)
     ready(page)
     now = as_it_is_now(projects / "differing.duckdb", tmp_path)
-    assert judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
+    assert source_judgments(now, ADJUDICATED) == {"q1": {"p1": 2}}
     now.close()
     # The next one is within reach of the keys.
     page.keyboard.press("Tab")
@@ -276,7 +276,7 @@ def test_people_says_how_far_and_how_alike_people_are_and_what_is_late(
 ) -> None:
     put(project)
     for name in ("asta", "bo"):
-        judging.judge(project, "q2", "p5", 1, name)
+        judging.judge_passage(project, "q2", "p5", 1, name)
     set_due(project, ["q2"], None, "olga")
     log_in("olga")
     app = visit("people")
@@ -289,8 +289,8 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     put_small(project)
     number = assign_double(project, "q1", "olga", ["asta", "bo"], passages=["p1", "p2"])
     assign_double(project, "q2", "olga", ["asta"])
-    judging.judge(project, "q1", "p1", 1, "asta")
-    judging.judge(project, "q2", "p5", 1, "asta")
+    judging.judge_passage(project, "q1", "p1", 1, "asta")
+    judging.judge_passage(project, "q2", "p5", 1, "asta")
     app = visit("people")
     words = said(app).replace("\\", "")
     # How many of how many passages each has judged, for each query.
@@ -298,7 +298,7 @@ def test_people_says_how_many_passages_each_has_judged_and_ends_it_when_asked_tw
     assert re.search(r"\basta\b\D*1\D+3\b", words)
     app.button(f"end {number} now").click()
     sound(app.run())
-    assert [one.query_id for one in doubles(project)] == ["q2"]
+    assert [one.query_id for one in open_double_assignments(project)] == ["q2"]
 
 
 def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_no_number(
@@ -306,10 +306,10 @@ def test_an_organizer_who_takes_part_reads_of_the_others_that_it_is_hidden_and_n
 ) -> None:
     put(project)
     set_member(project, "cleo@x.org", "assessor", "shell")
-    judging.judge(project, "q1", "p1", 1, "cleo")
+    judging.judge_passage(project, "q1", "p1", 1, "cleo")
     assign_double(project, "q2", "olga", ["olga", "asta"])
     for name, passage in ("asta", "p5"), ("olga", "p5"), ("olga", "p6"):
-        judging.judge(project, "q2", passage, 1, name)
+        judging.judge_passage(project, "q2", passage, 1, name)
     log_in("olga")
     app = visit("people")
     words = said(app).replace("\\", "")
@@ -333,7 +333,7 @@ def test_assigning_without_a_query_says_what_is_missing(project: Project) -> Non
     put_small(project)
     app = press(visit("people"), "assign")
     check_refused(app, "no-query-named")
-    assert doubles(project) == []
+    assert open_double_assignments(project) == []
 
 
 def test_where_nobody_logs_in_anybody_can_be_asked_by_name(project: Project) -> None:

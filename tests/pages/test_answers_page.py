@@ -10,9 +10,17 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.answers import View, agreement, cases, choice_tables, confirm_case, evaluate, people_said
+from exam_workbench.answers import (
+    View,
+    agreement_with_people,
+    choice_tables,
+    confirm_case,
+    evaluate_answers,
+    list_cases,
+    people_said,
+)
 from exam_workbench.jobs import current_job
-from exam_workbench.measures import choosing
+from exam_workbench.measures import compare_evaluations
 from exam_workbench.records import confirmed_cases, judging, queries_of
 from exam_workbench.store import Project
 from tests.answers.made import collection
@@ -46,8 +54,8 @@ def put(project: Project) -> None:
     put_answered(project)
     put_verdicts(project)
     # The vectors of texts are kept with the first look at them.
-    cases(project, evaluate(project, View(ks=(2,), judge="contains")))
-    agreement(project, people_said(project), samples=10)
+    list_cases(project, evaluate_answers(project, View(ks=(2,), judge="contains")))
+    agreement_with_people(project, people_said(project), samples=10)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +89,7 @@ def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follo
 
 
 def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared: Project) -> None:
-    found = evaluate(shared, View(ks=(2,), judge="contains"))
+    found = evaluate_answers(shared, View(ks=(2,), judge="contains"))
     app = visit("answers")
     (block,) = holds(app, "answers-grid")["blocks"]
     shown = {row["run"]: row["cells"] for row in block["rows"]}
@@ -110,8 +118,8 @@ def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> No
 def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
     app = visit("answers", view="Which evaluation chooses which system")
     words = app.dataframe[0].value["Evaluation"].tolist()
-    tables = choice_tables(evaluate(shared, View(ks=(2,), judge="contains")), 2)
-    for choice in choosing(tables, "common").choices:
+    tables = choice_tables(evaluate_answers(shared, View(ks=(2,), judge="contains")), 2)
+    for choice in compare_evaluations(tables, "common").choices:
         assert choice.evaluation in words
     assert "NIST: nDCG@10" in words and numbers(note(app, "compared-over"))[0] == 3
     correlations = visit("answers", view="Correlation").dataframe[0].value
@@ -152,7 +160,7 @@ def test_whoever_confirms_what_another_confirmed_meanwhile_is_told_so(project: P
     put_answered(project)
     app = visit("cases", show="all")
     view = View(ks=(2,), judge="contains")
-    key = confirm_case(project, evaluate(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
+    key = confirm_case(project, evaluate_answers(project, view), "a", "one", 2, "C", "emma", "it says otherwise")
     seen = [one["key"] for one in holds(app, "answer-cases")["desks"][CASE_A]["confirmed"]]
     app = do(app, "confirm", case=CASE_A, letter="F", seen=seen)
     words = holds(app, "answer-cases")["said"]["words"]

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import audit as room, bank
 from exam_workbench.audit import Goal
-from exam_workbench.records import judgments
+from exam_workbench.records import source_judgments
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import QUERIES, SYSTEMS, deal, fill_audited, judge_batch, next_card, truth
@@ -44,13 +44,13 @@ def said(app: AppTest) -> str:
 
 def plan(project: Project) -> None:
     fill_audited(project)
-    room.design(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    room.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
 
 
 def judged(project: Project) -> None:
     plan(project)
     audit = room.find_audit(project)
-    room.draw(project, audit, "org")
+    room.draw_batch(project, audit, "org")
     judge_batch(project, audit, "ben")
 
 
@@ -91,7 +91,7 @@ def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Proje
     assert app.query_params["project"] == "test"
     assert shows(visit("leaderboard"), "audit begun", "audit")
     # One that was planned elsewhere since is the one that a link to it opens.
-    room.design(plain, "later", "P@2", Goal("best"), batch_size=3, seed=2, author="bob")
+    room.design_audit(plain, "later", "P@2", Goal("best"), batch_size=3, seed=2, author="bob")
     app.query_params["audit"] = "later"
     assert named(sound(app.run()).selectbox, "audit").value == "later"
 
@@ -115,7 +115,7 @@ def test_what_is_taken_where_nobody_says_it_stands_in_the_fields_of_batches(plai
 
 
 def test_who_plans_on_a_pool_that_is_not_graded_is_told_first(plain: Project) -> None:
-    bank.save(plain, [Question("q1/new", "q1", "What else of q1?")], "one more", "ann")
+    bank.save_version(plain, [Question("q1/new", "q1", "What else of q1?")], "one more", "ann")
     app = visit("audit")
     assert numbers(note(app, "ungraded-before-audit")) == [9, 63] and "grading" in links(app)
 
@@ -140,14 +140,14 @@ def test_whoever_planned_one_more_lands_on_it_and_the_address_keeps_the_project(
     named(app.selectbox, "audit").set_value("first")
     app = press(app, "plan audit")
     assert named(app.selectbox, "audit").value == "audit 4"
-    assert [one.name for one in room.audits(planned)] == ["first", "audit 2", "audit 3", "audit 4"]
+    assert [one.name for one in room.find_audits(planned)] == ["first", "audit 2", "audit 3", "audit 4"]
 
 
 def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Project) -> None:
     app = visit("audit")
     app = press(app, "draw batch")
     audit = room.find_audit(planned)
-    batch = room.batches(planned, audit)[-1]
+    batch = room.list_batches(planned, audit)[-1]
     assert numbers(app.get("progress")[0].proto.text)[1:3] == [0, batch.drawn]
 
     app = press(app, "go to Judge")
@@ -162,7 +162,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
     assert (label["passage"], label["highest"]) == (first["passage"], 5)
     app = act(app, {"do": "judge", **place, "value": 3})
     app = act(app, {"do": "take back", **place})
-    assert judgments(planned, audit.source) == {}
+    assert source_judgments(planned, audit.source) == {}
 
     seen: list[tuple[str, str]] = []
     while (shown := holds(app, "judging"))["open"]:
@@ -173,7 +173,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
         app = act(app, *({"do": "judge", "query": q, "passage": p, "value": truth(q, p)} for q, p in said_now))
     assert len(seen) == len(set(seen)) == batch.drawn
     assert shown["left"] == 0
-    assert [one.looked for one in room.assessors(planned, audit)] == [1]
+    assert [one.looked for one in room.list_audit_assessors(planned, audit)] == [1]
 
     board = holds(visit("audit"), "audited")
     assert {one["run"] for one in board["systems"]} == set(SYSTEMS)
@@ -183,7 +183,7 @@ def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Projec
 
 def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(planned: Project) -> None:
     audit = room.find_audit(planned)
-    room.draw(planned, audit, "org")
+    room.draw_batch(planned, audit, "org")
     app = visit("audit", view="Judge")
     shown = holds(app, "judging")
     mine = {one["query"] for one in shown["cards"]}
@@ -197,7 +197,7 @@ def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(pl
 
 def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(planned: Project) -> None:
     audit = room.find_audit(planned)
-    room.draw(planned, audit, "org", doubled=0.5)
+    room.draw_batch(planned, audit, "org", doubled=0.5)
     judge_batch(planned, audit, "ben")
     while True:
         app = visit("audit", view="Judge")
@@ -208,7 +208,7 @@ def test_second_judgments_are_dealt_also_once_everything_was_judged_by_somebody(
         assert one["again"]
         about = {"query": one["query"], "passage": one["passage"]}
         app = act(app, {"do": "judge", **about, "value": 1} if shown["left"] > 1 else {"do": "cannot say", **about})
-    batch = room.batches(planned, audit)[-1]
+    batch = room.list_batches(planned, audit)[-1]
     assert batch.doubled > 1 and batch.judged_twice == batch.doubled - 1
     assert holds(app, "judging")["left"] == 0
 
@@ -223,19 +223,19 @@ def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Proje
     other = visit("leaderboard", measure="nDCG@5")
     assert shows(other, "audit of another measure", measure)
     # Where several did, the one of this measure is named, whichever is the newest.
-    later = room.design(done, "later", "DCG@3", Goal("best"), seed=3, author="org")
-    room.draw(done, later, "org")
+    later = room.design_audit(done, "later", "DCG@3", Goal("best"), seed=3, author="org")
+    room.draw_batch(done, later, "org")
     judge_batch(done, later, "ben")
     assert shows(visit("leaderboard", measure=measure), "audit corrects", "first")
     assert shows(visit("leaderboard", measure="nDCG@5"), "audit of another measure", "later", "3")
 
 
 def test_a_spent_budget_is_no_finding_and_it_is_said_what_is_known(done: Project) -> None:
-    audit = room.design(done, "few", "P@3", Goal("budget", budget=10), seed=3, author="org")
-    room.draw(done, audit, "org")
+    audit = room.design_audit(done, "few", "P@3", Goal("budget", budget=10), seed=3, author="org")
+    room.draw_batch(done, audit, "org")
     judge_batch(done, audit, "ben")
     app = visit("audit", audit="few")
-    found = room.outcome(done, audit)
+    found = room.audit_outcome(done, audit)
     assert shows(app, "target reached")
     assert shows(app, "separated-pairs", found.separated, found.pairs)
 
@@ -244,7 +244,7 @@ def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: P
     app = visit("audit", view="Labels")
     tables = [str(one.proto.body) for one in app.get("html") if "ew-shares" in str(one.proto.body)]
     assert "3" in {name[-1] for name in re.findall(r'<th scope="col">([^<]+)<', tables[0])} and len(tables) == 3
-    found = room.calibration(done, room.find_audit(done))
+    found = room.calibrate_labels(done, room.find_audit(done))
     assert shows(app, "balanced") == (found.balanced is not None)
     assert shows(app, "about-audit", 4)
 
@@ -253,8 +253,8 @@ def test_all_graders_are_compared_once_a_second_one_has_labels(done: Project) ->
     assert shows(visit("audit", view="Graders"), "empty")
     pairs = [(f"What of {query}?", f"{query}p{i}") for query in QUERIES for i in range(1, 10)]
     grade(done, {(text, passage): truth(text[8:-1], passage) + 2 for text, passage in pairs}, SECOND)
-    audit = room.design(done, "graded", "DCG@3", Goal("best"), batch_size=12, seed=3, author="org")
-    room.draw(done, audit, "org")
+    audit = room.design_audit(done, "graded", "DCG@3", Goal("best"), batch_size=12, seed=3, author="org")
+    room.draw_batch(done, audit, "org")
     judge_batch(done, audit, "ben")
     app = visit("audit", view="Graders", audit="graded")
     found = room.choose_grader(done, audit)
@@ -274,9 +274,9 @@ def test_a_model_that_plays_two_roles_is_warned_of_once_somebody_says_so(done: P
 def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
     audit = room.find_audit(done)
     app = visit("audit", view="Paper")
-    assert app.code[0].value == room.methods(done, audit)
+    assert app.code[0].value == room.describe_methods(done, audit)
     assert shows(app, "no-batch")
-    room.draw(done, audit, "org")
+    room.draw_batch(done, audit, "org")
     app = visit("audit", view="Paper")
     assert "sheet out" in [one.key for one in app.get("download_button")]
     app = press(app, "end audit")
@@ -286,7 +286,7 @@ def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
 
 def test_another_audit_that_is_planned_opens_also_where_the_address_names_the_one_before(done: Project) -> None:
     app = visit("audit", audit="first")
-    room.design(done, "second", "P@3", Goal("best"), seed=4, author="org")
+    room.design_audit(done, "second", "P@3", Goal("best"), seed=4, author="org")
     app.session_state["planned audit"] = "second"
     sound(app.run())
     assert app.selectbox("audit").value == "second"

@@ -10,7 +10,7 @@ from exam_workbench.jobs import current_job
 from exam_workbench.labels import Policy, cover_curves
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
-from exam_workbench.study import to_grade, unjudged
+from exam_workbench.study import to_grade, unjudged_shares
 from tests.made.projects import fill
 from tests.made.screens import (
     DEADLINE,
@@ -39,7 +39,7 @@ def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> N
     assert len(charts(app)) == 1
     assert not shows(app, "pool-ends")
     table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value).set_index("Run")
-    expected = unjudged(small)
+    expected = unjudged_shares(small)
     shares = {(share.run, share.source): share.judged for share in expected.shares}
     assert table["Exam labels"].to_dict() == {run: shares[run, "exam"] for run in RUNS}
     assert table["assessors"].to_dict() == {run: shares[run, "assessors"] for run in RUNS}

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from exam_workbench import bank
-from exam_workbench.bank import counts
+from exam_workbench.bank import project_counts
 from exam_workbench.exchange import Group, Options, exporting, import_groups
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
@@ -203,7 +203,7 @@ def test_a_new_user_gets_from_files_to_qrels(
         button(page, "download green-tea.qrels").click()
     download.value.save_as(tmp_path / "downloaded.qrels")
     assert download.value.suggested_filename == "green-tea.qrels"
-    expected_bytes = exporting.qrels(twin, Policy()).encode()
+    expected_bytes = exporting.qrels_text(twin, Policy()).encode()
     assert (tmp_path / "downloaded.qrels").read_bytes() == expected_bytes
     assert len(expected_bytes.splitlines()) == len(PASSAGES)
     # Runs of the app end meanwhile, here or at somebody else's: a slow browser still gets its file.
@@ -280,9 +280,9 @@ def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_fi
     server.process.wait()
 
     project = open_project(path)
-    assert [question.text for question in bank.questions(project)] == ["Who is A?", "Who is B?"]
-    assert bank.versions(project)[0].note == "people, not things"
-    assert counts(project)["grades"] == 4
+    assert [question.text for question in bank.list_questions(project)] == ["Who is A?", "Who is B?"]
+    assert bank.list_versions(project)[0].note == "people, not things"
+    assert project_counts(project)["grades"] == 4
     project.close()
 
 

@@ -66,8 +66,8 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
 ) -> None:
     project = new_project(projects / "audited.duckdb")
     fill_audited(project)
-    audit = room.design(project, "a", "P@3", Goal("best"), batch_size=16, seed=3, author="org")
-    drawn = room.draw(project, audit, "org").drawn
+    audit = room.design_audit(project, "a", "P@3", Goal("best"), batch_size=16, seed=3, author="org")
+    drawn = room.draw_batch(project, audit, "org").drawn
     project.close()
     link = f"{server.address}/audit?project=audited&view=Judge"
     ann, ben = Judge(tab_of("ann"), link), Judge(tab_of("ben"), link)
@@ -98,8 +98,8 @@ def test_two_people_judge_a_batch_by_keys_and_one_closes_the_browser_in_between(
 
     found = as_it_is_now(projects / "audited.duckdb", tmp_path)
     audit = room.find_audit(found)
-    assert room.batches(found, audit)[-1].done
-    assert {one.name: one.judged for one in room.assessors(found, audit)} == {
+    assert room.list_batches(found, audit)[-1].done
+    assert {one.name: one.judged for one in room.list_audit_assessors(found, audit)} == {
         "ann": len(ann.seen),
         "ben": len(ben.seen),
     }

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from exam_workbench.labels import compare, leaderboard, per_query_scores
-from exam_workbench.study import alike
+from exam_workbench.study import group_alike
 from exam_workbench.study._system_significance import compare_all
 from tests.made.browser import Server, button, heading, ready, visit
 from tests.made.projects import fill, judge, new_project
@@ -29,7 +29,7 @@ def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
     run = found.systems[1].run
     scores = per_query_scores(project, found, leaderboard(project, "nDCG@10", "assessors"), run)
     compared = compare(project, "nDCG@10", "assessors").board
-    like = alike(compared, compare_all(compared)).of[run]
+    like = group_alike(compared, compare_all(compared)).of[run]
     project.close()
 
     visit(page, f"{server.address}/leaderboard?project=boards")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from exam_workbench import bank
-from exam_workbench.bank import drafts, put_draft
+from exam_workbench.bank import list_drafts, put_draft
 from exam_workbench.exchange import import_files
 from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
@@ -112,7 +112,7 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     expect(tab.locator(".bar[data-unsaved='0']")).to_be_visible()
     expect(box(tab, 0)).to_have_value("What is A?")
     project = as_it_is_now(path, tmp_path)
-    assert {name: list(drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
+    assert {name: list(list_drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
         "Zoë Müller": ["q1/a"], "bob": [], "eve": [],
     }  # fmt: skip
     project.close()
@@ -223,8 +223,8 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     page.keyboard.press("Control+s")
     expect(page.locator(".bar[data-unsaved='0'][data-version='3']")).to_be_visible()
     project = as_it_is_now(path, tmp_path)
-    assert [question.text for question in bank.questions(project)] == ["Who is A?", "Who is B?", "What is C?"]
-    notes = [version.note for version in bank.versions(project)]
+    assert [question.text for question in bank.list_questions(project)] == ["Who is A?", "Who is B?", "What is C?"]
+    notes = [version.note for version in bank.list_versions(project)]
     assert notes[:2] == ["people, not things", "1 reworded in query q1"]
     project.close()
 
@@ -326,7 +326,7 @@ def test_enter_adds_the_next_question_and_an_empty_one_does_not_stand_in_the_way
     expect(page.locator(".bar[data-unsaved='0']")).to_be_visible()
     ready(page)
     now = as_it_is_now(path, tmp_path)
-    assert [one.text for one in bank.questions(now, query_id="q1")][3:] == ["What is new?", "What is next?"]
+    assert [one.text for one in bank.list_questions(now, query_id="q1")][3:] == ["What is new?", "What is next?"]
     now.close()
 
 
@@ -402,7 +402,7 @@ def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     page.wait_for_function("examWorkbenchBank.acts.length === 0")
     expect(unsaved(page, 1)).to_be_visible()
     project = as_it_is_now(path, tmp_path)
-    assert drafts(project, "ann")["q1/a"].question.text == "Say: now, please: What is A?"
+    assert list_drafts(project, "ann")["q1/a"].question.text == "Say: now, please: What is A?"
     project.close()
 
 

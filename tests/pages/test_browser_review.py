@@ -18,10 +18,10 @@ from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, leaderboard, override, withdraw
+from exam_workbench.labels import Policy, add_override, leaderboard, withdraw_by_key
 from exam_workbench.records import add_passages, add_queries, refresh_pool, stage_judgments, write_judgments, write_runs
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
+from exam_workbench.review import Judgments, Labels, case_of, list_disagreements, settle_by_dispute, side_agreement
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.made.browser import Server, button, follow, go_to, heading, note, ready, visit
@@ -79,7 +79,7 @@ def fill(
         stage_rankings(cursor, rankings)
         write_runs(cursor, [(run, run, f"{run}.run") for run in runs])
         refresh_pool(cursor)
-    bank.save(project, questions, "the first bank", "maker")
+    bank.save_version(project, questions, "the first bank", "maker")
 
 
 def judge(project: Project, judgments: list[Judgment]) -> None:
@@ -127,7 +127,7 @@ def metric(page: Page, key: str) -> Locator:
 
 def merged_kappa(twin: Project) -> str:
     """Kappa of the merged table as a screen writes it."""
-    return f"{agreement(twin, Labels(Policy()), Judgments('assessors')).merged.kappa.value:.2f}"
+    return f"{side_agreement(twin, Labels(Policy()), Judgments('assessors')).merged.kappa.value:.2f}"
 
 
 def expect_board(page: Page, twin: Project) -> list[str]:
@@ -159,7 +159,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page = tab_of("ann")
     visit(page, f"{server.address}/export?project=bees")
     before = download(page, "download bees.qrels")
-    assert before == exporting.qrels(twin, Policy()).encode()
+    assert before == exporting.qrels_text(twin, Policy()).encode()
     assert f"bees 0 {WRONG} 4\n".encode() in before
     go_to(page, "leaderboard")
     assert expect_board(page, twin)[0] == "dancing"
@@ -217,7 +217,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     expect(blamed).to_contain_text("ann")
     expect(blamed).to_contain_text("It dances, 2 do not die")
     expect(reason).to_be_hidden()
-    key = override(twin, "bees/3", WRONG, 1, "as ann", "ann")
+    key = add_override(twin, "bees/3", WRONG, 1, "as ann", "ann")
     go_to(page, "leaderboard")
     assert expect_board(page, twin)[0] == "careful"
     go_to(page, "disagreements")
@@ -239,7 +239,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     expect(page.locator(".st-key-override-list summary", has_text=re.compile(r"\b0\b"))).to_be_visible()
     # It is still unfolded: a press in a list that folds up by itself would be lost.
     expect(note(page, "no-overrides")).to_be_visible()
-    withdraw(twin, key, "ann")
+    withdraw_by_key(twin, key, "ann")
     go_to(page, "leaderboard")
     assert expect_board(page, twin)[0] == "dancing"
     go_to(page, "disagreements")
@@ -354,9 +354,11 @@ def hostile(projects: Path) -> str:
     ]
     with project.transaction() as cursor:
         add_outcomes(cursor, put_grader(cursor, GraderSpec("reader", "extractive", "none")), grades, 0)
-    override(project, "q/1", FORMULA_ID, 3, FORMULA, FORMULA)
+    add_override(project, "q/1", FORMULA_ID, 3, FORMULA, FORMULA)
     labels, judgments = Labels(Policy()), Judgments("assessors")
-    worst = next(row.pair for row in queue(project, labels, judgments).rows if row.pair.passage_id == FORMULA_ID)
+    worst = next(
+        row.pair for row in list_disagreements(project, labels, judgments).rows if row.pair.passage_id == FORMULA_ID
+    )
     settle_by_dispute(project, case_of(project, labels, judgments, worst), "assessors", FORMULA, FORMULA)
     project.close()
     return "hostile"

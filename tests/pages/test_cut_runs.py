@@ -47,14 +47,14 @@ def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Sessi
     state = Session(author="ann")
     monkeypatch.setattr(st, "session_state", state)
     bank_window.open_for(project)
-    bank_window.show(project, bank.drafted_bank(project, "ann", "q1"))
+    bank_window.note_shown(project, bank.drafted_bank(project, "ann", "q1"))
     yield state
 
 
 def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
     """Acts that the browser sends with every run from here on, until it hears that they were done."""
-    place = {"window": bank_window.window().token, "project": project.name, "author": "ann"}
-    first = bank_window.window().done + 1
+    place = {"window": bank_window.current_window().token, "project": project.name, "author": "ann"}
+    first = bank_window.current_window().done + 1
     session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}
 
 
@@ -73,11 +73,11 @@ def test_what_was_done_survives_a_run_that_is_ended_at_any_point(
     session.left = 1_000
     for _ in range(2):
         bank_window.take_in()
-    assert bank.drafts(project, "ann")["q1/a"].question.text == "Who is A?"
+    assert bank.list_drafts(project, "ann")["q1/a"].question.text == "Who is A?"
     assert [q.text for q in bank.drafted_bank(project, "ann", "q1")] == ["Who is A?", ""]
-    assert bank.steps(project, "ann") == (2, 0)
+    assert bank.count_steps(project, "ann") == (2, 0)
     # Saving is not refused for a change of another window: it was this one.
-    here = bank_window.window()
+    here = bank_window.current_window()
     assert here.shown[project.name, "ann"].is_current
 
 
@@ -89,19 +89,19 @@ def test_the_changes_of_one_person_are_saved_before_their_list_is_shown_again(
     # Bob works in the same window for a moment. Ann saves before the window has shown her questions again.
     session["author"] = "bob"
     bank_window.open_for(project)
-    bank_window.show(project, bank.drafted_bank(project, "bob", "q1"))
+    bank_window.note_shown(project, bank.drafted_bank(project, "bob", "q1"))
     session["author"] = "ann"
     bank_window.open_for(project)
     sent(session, project, {"act": "save"})
     bank_window.take_in()
-    assert bank.latest_version(project) == 2 and not bank.drafts(project, "ann")
+    assert bank.latest_version(project) == 2 and not bank.list_drafts(project, "ann")
 
 
 def test_an_emptied_note_is_none(project: Project, session: Session) -> None:
     sent(session, project, typed("  ", "note", "old"))
     bank_window.take_in()
-    assert bank.drafts(project, "ann")["q1/a"].question.note is None
-    assert bank.questions(project)[0].note == "old"
+    assert bank.list_drafts(project, "ann")["q1/a"].question.note is None
+    assert bank.list_questions(project)[0].note == "old"
 
 
 def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Project, session: Session) -> None:
@@ -109,8 +109,8 @@ def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Proje
     sent(session, project, typed("From this one?"))
     for _ in range(2):
         bank_window.take_in()
-    assert bank.drafts(project, "ann")["q1/a"].question.text == "From the other window?"
-    here = bank_window.window()
+    assert bank.list_drafts(project, "ann")["q1/a"].question.text == "From the other window?"
+    here = bank_window.current_window()
     assert here.refused == {here.done: None}
     assert not here.shown[project.name, "ann"].is_current
 
@@ -118,13 +118,13 @@ def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Proje
 def test_nothing_is_saved_while_something_typed_could_not_be_stored(project: Project, session: Session) -> None:
     sent(session, project, typed("Who is A?"), typed(1e9, "weight", 1.0), {"act": "save"})
     bank_window.take_in()
-    here = bank_window.window()
+    here = bank_window.current_window()
     assert "“Who is A?”" in here.said and bank.latest_version(project) == 1
     # It is left: the browser sends it no more.
     sent(session, project, {"act": "save"})
     bank_window.take_in()
     assert here.refused == {} and bank.latest_version(project) == 2
-    assert bank.questions(project)[0].text == "Who is A?"
+    assert bank.list_questions(project)[0].text == "Who is A?"
 
 
 def test_what_could_not_be_stored_of_a_question_that_was_taken_back_holds_nothing(
@@ -137,7 +137,7 @@ def test_what_could_not_be_stored_of_a_question_that_was_taken_back_holds_nothin
     back, save = ({**edit, "n": edit["n"] + 1, "act": "take back"}, {**edit, "n": edit["n"] + 2, "act": "save"})
     session["bank"]["acts"] = [edit, back, save]
     bank_window.take_in()
-    assert bank_window.window().refused and bank.latest_version(project) == 2
+    assert bank_window.current_window().refused and bank.latest_version(project) == 2
 
 
 @pytest.mark.parametrize("nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}])
@@ -146,20 +146,20 @@ def test_what_no_browser_of_ours_sends_does_nothing(project: Project, session: S
     bank_window.take_in()
     sent(session, project, {"act": "edit"}, {"act": "shout"}, {"act": "edit", "id": 3, "field": "__class__"})
     bank_window.take_in()
-    assert bank.drafts(project, "ann") == {}
+    assert bank.list_drafts(project, "ann") == {}
 
 
 def test_what_was_done_before_the_screen_was_drawn_is_taken_in(project: Project, session: Session) -> None:
-    bank_window.window().shown.clear()
+    bank_window.current_window().shown.clear()
     sent(session, project, typed("Who is A?"))
     bank_window.take_in()
-    assert bank.drafts(project, "ann") == {}
+    assert bank.list_drafts(project, "ann") == {}
     # The browser keeps it, as it has not heard that it is stored.
-    assert list(bank_window.window().refused) == [1]
+    assert list(bank_window.current_window().refused) == [1]
     bank_window.open_for(project)
     bank_window.take_in()
-    assert bank.drafts(project, "ann")["q1/a"].question.text == "Who is A?"
-    assert bank_window.window().refused == {}
+    assert bank.list_drafts(project, "ann")["q1/a"].question.text == "Who is A?"
+    assert bank_window.current_window().refused == {}
 
 
 def test_what_this_tab_typed_before_it_was_loaded_anew_is_not_another_windows_edit(
@@ -172,5 +172,5 @@ def test_what_this_tab_typed_before_it_was_loaded_anew_is_not_another_windows_ed
     edit = {"act": "edit", "id": "q1/a", "field": "text", "mine": [first, second]}
     sent(session, project, {**edit, "value": first, "base": A.text}, {**edit, "value": second, "base": first})
     bank_window.take_in()
-    assert bank_window.window().refused == {}
+    assert bank_window.current_window().refused == {}
     assert bank.drafted_bank(project, "ann", "q1")[0].text == second

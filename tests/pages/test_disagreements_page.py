@@ -10,23 +10,23 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.labels import Policy, basis, labels, override, overrides
+from exam_workbench.labels import Policy, add_override, basis, find_overrides, list_labels
 from exam_workbench.measures import Coefficient
 from exam_workbench.records import hold_out
-from exam_workbench.records.judging import judge as assess
+from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.review import (
     Judgments,
     Labels,
     case_of,
-    confirmation,
-    queue,
+    find_confirmation,
+    list_disagreements,
     settle_by_comment,
     settle_by_override,
 )
-from exam_workbench.review._disagreements.settling import record
+from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from pages.parts.review.disagreement_tables import digits
+from pages.parts.review.disagreement_tables import format_coefficient
 from tests.made.projects import fill, judge
 from tests.made.refusals import mentions
 from tests.made.screens import (
@@ -184,8 +184,8 @@ class TestTables:
 
     def test_any_two_sides_can_be_compared(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob")
-        override(small, "q1/a", "p1", 1, "read it", "ann")
-        override(small, "q1/a", "p1", 4, "read it", "bob")
+        add_override(small, "q1/a", "p1", 1, "read it", "ann")
+        add_override(small, "q1/a", "p1", 4, "read it", "bob")
         app = visit("disagreements")
         shown = app.selectbox("left").options
         assert len(shown) == 6
@@ -199,17 +199,17 @@ class TestTables:
         assert queued(app)["open"]["question"] == "What is A?"
 
     def test_two_graders_are_told_apart_by_their_names(self, small: Project) -> None:
-        override(small, "q1/a", "p1", 1, "read it", "ann")
+        add_override(small, "q1/a", "p1", 1, "read it", "ann")
         app = visit("disagreements")
         app = choose(app, "right", "grader test grader")
         assert all("test grader" in name for name in queued(app)["names"]) and len(set(queued(app)["names"])) == 2
         assert queued(app)["open"]["values"] == [1, 5]
 
     def test_no_kappa_is_minus_zero(self) -> None:
-        assert digits(Coefficient(-0.001)) == "0.00"
+        assert format_coefficient(Coefficient(-0.001)) == "0.00"
 
     def test_sides_that_cannot_be_compared_are_a_sentence(self, small: Project) -> None:
-        override(small, "q1/a", "p1", 1, "read it", "ann")
+        add_override(small, "q1/a", "p1", 1, "read it", "ann")
         app = choose(visit("disagreements"), "left", "person ann")
         check_refused(app, "sides-not-comparable")
 
@@ -332,7 +332,7 @@ class TestQueue:
 
     def test_for_people_there_is_no_order_by_the_board(self, small: Project) -> None:
         for author in ("ann", "bob"):
-            override(small, "q1/a", "p1", 1, "read it", author)
+            add_override(small, "q1/a", "p1", 1, "read it", author)
         app = visit("disagreements")
         app = choose(choose(app, "left", "person ann"), "right", "person bob")
         assert [
@@ -369,21 +369,21 @@ class TestSettling:
         assert sum(one["gives"] for one in queued(app)["open"]["asked"]) == 2
         app = settle(app, "override", "it does not say", rating=0, leaves=True)
         assert numbers(news(app)) == [4, 4] and "What is C?" in news(app) and queued(app)["said"]["undo"]
-        assert [(one.question_id, one.passage_id, one.rating, one.author) for one in overrides(small)] == [
+        assert [(one.question_id, one.passage_id, one.rating, one.author) for one in find_overrides(small)] == [
             ("q1/b", "p3", 0, "ann")
         ]
         assert "p3" not in rows(app)
         assert numbers(queued(app)["hidden"]) == [1]
-        assert int(labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"]) == 4
+        assert int(list_labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"]) == 4
 
     def test_an_override_that_leaves_the_sides_apart_keeps_the_case_open(self, small: Project) -> None:
         app = settle(visit("disagreements"), "override", "it does not say", rating=0)
         assert news(app) and not queued(app)["said"]["undo"]
         assert open_case(app) == "p3"
-        assert (len(overrides(small)), record(small)) == (1, [])
+        assert (len(find_overrides(small)), list_settlings(small)) == (1, [])
 
     def test_an_override_that_makes_the_sides_agree_settles_the_case_at_once(self, small: Project) -> None:
-        override(small, "q1/b", "p3", 0, "it does not say", "ann")
+        add_override(small, "q1/b", "p3", 0, "it does not say", "ann")
         app = weigh(visit("disagreements"), 0)
         assert numbers(queued(app)["weighed"]["words"]) == [4, 0]
         assert queued(app)["weighed"]["agrees"] is True
@@ -396,10 +396,10 @@ class TestSettling:
         assert queued(app)["weighed"]["agrees"] is True
         app = settle(app, "override", "it says neither", questions=["q1/b", "q1/c"], rating=0)
         assert numbers(news(app)) == [0] and queued(app)["said"]["undo"]
-        assert {one.question_id for one in overrides(small)} == {"q1/b", "q1/c"}
+        assert {one.question_id for one in find_overrides(small)} == {"q1/b", "q1/c"}
         app = act(app, "put back")
         assert numbers(news(app)) == [2]
-        assert overrides(small) == []
+        assert find_overrides(small) == []
 
     def test_three_are_settled_in_a_row_each_followed_by_the_next(self, small: Project) -> None:
         app = visit("disagreements")
@@ -417,20 +417,20 @@ class TestSettling:
         app = settle(visit("disagreements"), "override", "it does not say", rating=0, leaves=True)
         assert queued(app)["said"]["undo"] is True
         app = act(app, "put back")
-        assert (open_case(app), overrides(small)) == ("p3", [])
+        assert (open_case(app), find_overrides(small)) == ("p3", [])
         assert news(app)
         assert queued(app)["said"]["undo"] is False
 
     @pytest.mark.parametrize("too", [True, False])
     def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
         sides = Labels(Policy()), Judgments()
-        pair = queue(small, *sides).rows[0].pair
+        pair = list_disagreements(small, *sides).rows[0].pair
         settle_by_override(small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann")
         app = show(visit("disagreements"), "Show", "record")
         assert re.search(r"<b[^>]*>[^<]*\b0\b[^<]*What is B\?", note(app, "question-act"))
         assert named(app.checkbox, "withdraw").value is True
         app = press(choose(app, "withdraw", too), "reopen")
-        assert len(overrides(small)) == (0 if too else 1)
+        assert len(find_overrides(small)) == (0 if too else 1)
         assert toast(app)
         assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-reopen")]
         settled = next(key for key in boxes(app) if key.endswith("-override"))
@@ -440,14 +440,14 @@ class TestSettling:
 
     def test_a_disputed_judgment_goes_into_the_record_and_its_file(self, small: Project) -> None:
         app = settle(visit("disagreements"), "dispute", "it is relevant")
-        assert [(one.act, one.source, one.value) for one in record(small)] == [("dispute", "assessors", 0)]
+        assert [(one.act, one.source, one.value) for one in list_settlings(small)] == [("dispute", "assessors", 0)]
         app = show(app, "Show", "record")
         assert [key for key in boxes(app) if key.startswith("question-act-") and key.endswith("-dispute")]
         assert "disputed" in downloads(app)
 
     def test_a_case_that_an_edit_is_to_settle_is_settled_once_that_is_saved(self, small: Project) -> None:
         app = settle(visit("disagreements"), "edit", "too broad")
-        assert record(small) == []
+        assert list_settlings(small) == []
         assert app.session_state["screen"] == "Question bank" and url(app, "query") == "q1"
         assert shows(app, "passage-beside", "text of p3") and holds(app, "questions")["focus"] == "q1/b"
         # The harness forgets at the next run which screen it was led to.
@@ -455,13 +455,13 @@ class TestSettling:
         # Another question is edited first: the case waits on.
         app = edit(app, "What is A?", text="Who is A?")
         app = in_bank(app, {"act": "save", "note": "A"})
-        assert bank.latest_version(small) == 2 and record(small) == []
+        assert bank.latest_version(small) == 2 and list_settlings(small) == []
         app = edit(app, "What is B?", text="Who is B?")
         app = in_bank(app, {"act": "save", "note": "B"})
-        assert [(one.act, one.touched, one.reason) for one in record(small)] == [("edit", "q1/b", "too broad")]
+        assert [(one.act, one.touched, one.reason) for one in list_settlings(small)] == [("edit", "q1/b", "too broad")]
         assert numbers(holds(app, "bank")["said"]) == [1]
         app = in_bank(edit(app, "Who is B?", text="What is B?"), {"act": "save", "note": "back"})
-        assert len(record(small)) == 1
+        assert len(list_settlings(small)) == 1
 
     def test_without_a_reason_no_edit_settles_a_case(self, small: Project) -> None:
         app = settle(visit("disagreements"), "edit", "  ")
@@ -476,7 +476,7 @@ class TestSettling:
         assert mentions(queued(app)["open"]["settling"]["words"], "ann")
         assert queued(app)["open"]["settling"]["reason"] == "both are right"
         app = act(app, "reopen", case=queued(app)["open"]["id"])
-        assert [one.act for one in record(small)] == ["reopen", "comment"]
+        assert [one.act for one in list_settlings(small)] == ["reopen", "comment"]
         assert queued(app)["open"]["settling"] is None
 
     def test_with_settled_ones_shown_the_next_case_opens_all_the_same(self, small: Project) -> None:
@@ -486,27 +486,27 @@ class TestSettling:
     def test_without_a_reason_it_says_what_to_do(self, small: Project) -> None:
         app = settle(visit("disagreements"), "comment", "")
         assert queued(app)["error"]["code"] == "empty-reason"
-        assert (record(small), open_case(app)) == ([], "p3")
+        assert (list_settlings(small), open_case(app)) == ([], "p3")
 
     def test_a_case_that_somebody_else_settles_meanwhile_says_who_did_how_and_what_was_typed(
         self, small: Project
     ) -> None:
         app = visit("disagreements")
         sides = Labels(Policy()), Judgments()
-        settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
+        settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
         app = settle(app, "comment", "mine")
         assert all(mentions(news(app), word) for word in ("p3", "query q1", "bob", "seen", "mine"))
         assert queued(app)["said"]["refused"] == "q1 p3"
         assert (open_case(app), queued(app)["error"], queued(app)["gone"]) == ("p7", None, "")
-        assert [one.author for one in record(small)] == ["bob"]
+        assert [one.author for one in list_settlings(small)] == ["bob"]
         # Where settled ones are shown it is still there.
         app = act(app, "settle", case="q1 p3", values=[4, 0], how="comment", reason="again")
-        assert mentions(news(app), "seen") and len(record(small)) == 1
+        assert mentions(news(app), "seen") and len(list_settlings(small)) == 1
 
     def test_what_was_refused_is_said_though_more_was_asked_for_at_once(self, small: Project) -> None:
         app = visit("disagreements")
         sides = Labels(Policy()), Judgments()
-        settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
+        settle_by_comment(small, case_of(small, *sides, list_disagreements(small, *sides).rows[0].pair), "seen", "bob")
         mine = {"do": "settle", "case": "q1 p3", "values": [4, 0], "how": "comment", "reason": "mine"}
         acts = [{"id": next(_acts), **mine}, {"id": next(_acts), "do": "open", "at": 1, "case": ""}]
         assert mentions(news(tell(app, "cases", "acts", acts)), "bob")
@@ -519,13 +519,13 @@ class TestSettling:
         fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements", cell=cell)
-        override(project, "a", "p00", 4, "nearly", "bob")
+        add_override(project, "a", "p00", 4, "nearly", "bob")
         app = settle(app, "comment", "both are right")
         assert mentions(news(app), "p00") and numbers(news(app))[-2:] == [5, 4]
         assert queued(app)["filters"] == []
-        assert (open_case(app), queued(app)["open"]["values"], record(project)) == ("p00", [4, 0], [])
+        assert (open_case(app), queued(app)["open"]["values"], list_settlings(project)) == ("p00", [4, 0], [])
         app = settle(app, "comment", "both are right")
-        assert [(one.case.place[1], one.case.left_value) for one in record(project)] == [("p00", 4)]
+        assert [(one.case.place[1], one.case.left_value) for one in list_settlings(project)] == [("p00", 4)]
         assert queued(app)["said"]["refused"] == ""
 
     def test_a_case_that_is_weighed_stays_open_wherever_another_led_it_meanwhile(self, project: Project) -> None:
@@ -533,11 +533,11 @@ class TestSettling:
         fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements")
-        override(project, "a", "p00", 4, "nearly", "bob")
+        add_override(project, "a", "p00", 4, "nearly", "bob")
         app = weigh(app, 3)
         assert (open_case(app), numbers(queued(app)["weighed"]["words"])) == ("p00", [4, 3])
         assert "case" not in app.query_params, "to try a rating is no step for Back"
-        override(project, "a", "p00", 0, "not at all", "bob")
+        add_override(project, "a", "p00", 0, "not at all", "bob")
         app = weigh(app, 2)
         assert open_case(app) == "p01" and queued(app)["gone"]
         assert queued(act(app, "open", at=1, case="q1 p02"))["gone"] == ""
@@ -546,17 +546,17 @@ class TestSettling:
         app = visit("disagreements")
         # Under this the browser keeps what is typed.
         home = queued(app)["home"]
-        override(small, "q1/a", "p1", 1, "read it", "bob")
+        add_override(small, "q1/a", "p1", 1, "read it", "bob")
         assert queued(weigh(app, 3))["home"] == home
         assert queued(choose(app, "left", "grader test grader"))["home"] != home
 
     def test_a_case_on_which_the_sides_agree_meanwhile_says_so(self, small: Project) -> None:
         app = visit("disagreements")
         for question in "bc":
-            override(small, f"q1/{question}", "p3", 0, "it does not say", "bob")
+            add_override(small, f"q1/{question}", "p3", 0, "it does not say", "bob")
         app = settle(app, "comment", "mine")
         assert numbers(news(app))[-2:] == [4, 0] and mentions(news(app), "mine")
-        assert (open_case(app), record(small)) == ("p7", [])
+        assert (open_case(app), list_settlings(small)) == ("p7", [])
 
     def test_an_override_that_leads_the_case_elsewhere_in_the_queue_keeps_it_open(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(30)]
@@ -572,7 +572,7 @@ class TestSettling:
         assert ways(app) == ["dispute", "comment"]
         assert queued(app)["open"]["judged"] == ["assessor: bob", "assessors"]
         app = settle(app, "dispute", "off topic", source="assessors")
-        assert [(one.source, one.value) for one in record(small)] == [("assessors", 2)]
+        assert [(one.source, one.value) for one in list_settlings(small)] == [("assessors", 2)]
 
     def test_the_record_begins_with_what_to_do(self, shared: Project) -> None:
         assert shows(show(visit("disagreements"), "cases_shown", "record"), "nothing-settled")
@@ -622,7 +622,7 @@ class TestEmpty:
 
 def test_settled_elsewhere_is_settled_here(small: Project) -> None:
     sides = Labels(Policy()), Judgments()
-    pair = queue(small, *sides).rows[0].pair
+    pair = list_disagreements(small, *sides).rows[0].pair
     settle_by_comment(small, case_of(small, *sides, pair), "from a script", "bob")
     assert pair.passage_id not in rows(visit("disagreements"))
 
@@ -634,7 +634,7 @@ def test_an_organizer_holds_out_a_share_and_the_screen_reports_the_agreement_on_
     press(app, "save hold out")
     found = hold_out(small)
     assert found is not None and (found.share, found.seed) == (0.5, 3)
-    held = confirmation(small, Labels(Policy()), Judgments("assessors"))
+    held = find_confirmation(small, Labels(Policy()), Judgments("assessors"))
     assert held is not None and held.held_out is not None and 0 < held.held_out.n < 6
     told = numbers(queued(visit("disagreements"))["missing"])
     assert told[0] == 6 - held.held_out.n and held.held_out.n in told[1:]

@@ -25,7 +25,7 @@ def banked(project: Project) -> Project:
 
 
 def text(project: Project) -> str | None:
-    return bank.drafts(project, "ann")["q1/a"].question.text
+    return bank.list_drafts(project, "ann")["q1/a"].question.text
 
 
 def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(banked: Project):
@@ -33,10 +33,10 @@ def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(bank
     with pytest.raises(bank.CrossedEdit) as crossed:
         bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
     assert (crossed.value.stored, crossed.value.given) == ("From the first window?", "From the second window?")
-    assert (text(banked), bank.steps(banked, "ann")) == ("From the first window?", (1, 0))
+    assert (text(banked), bank.count_steps(banked, "ann")) == ("From the first window?", (1, 0))
     bank.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
     assert text(banked) == "From the second window?"
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     assert text(banked) == "From the first window?"
 
 
@@ -47,49 +47,49 @@ def test_the_same_words_from_two_windows_do_not_cross(banked: Project):
 
 
 def test_every_act_of_another_window_moves_the_mark(banked: Project):
-    marks = [bank.mark(banked, "ann")]
+    marks = [bank.draft_mark(banked, "ann")]
 
     def moved() -> bool:
-        marks.append(bank.mark(banked, "ann"))
+        marks.append(bank.draft_mark(banked, "ann"))
         return marks[-1] not in marks[:-1]
 
     bank.put_draft(banked, "ann", replace(A, text="One?"))
     assert moved()
     bank.put_draft(banked, "ann", replace(A, text="Two?"))
     assert moved()
-    bank.undo(banked, "ann")
+    bank.undo_step(banked, "ann")
     assert moved()
     bank.put_draft(banked, "ann", replace(A, text="Three?"))
     assert moved()
-    bank.undo(banked, "ann")
-    bank.redo(banked, "ann")
+    bank.undo_step(banked, "ann")
+    bank.redo_step(banked, "ann")
     assert moved()
     bank.take_back(banked, "ann")
     assert moved()
-    assert bank.mark(banked, "ann") == bank.mark(banked, "ann")
+    assert bank.draft_mark(banked, "ann") == bank.draft_mark(banked, "ann")
 
 
 def test_what_others_draft_moves_no_mark_of_mine_and_is_counted_by_name(banked: Project):
-    mine = bank.mark(banked, "ann")
+    mine = bank.draft_mark(banked, "ann")
     bank.put_drafts(banked, "bob", [replace(A, weight=2.0), replace(C, weight=2.0)])
     bank.put_draft(banked, "eve", replace(C, active=False))
     bank.put_draft(banked, "ann", B)
-    assert bank.mark(banked, "ann") == mine
-    assert bank.others(banked, "ann") == {"bob": 2, "eve": 1}
-    assert bank.others(banked, "ann", "q1") == {"bob": 1}
-    assert bank.others(banked, "bob") == {"eve": 1}
+    assert bank.draft_mark(banked, "ann") == mine
+    assert bank.count_others_drafts(banked, "ann") == {"bob": 2, "eve": 1}
+    assert bank.count_others_drafts(banked, "ann", "q1") == {"bob": 1}
+    assert bank.count_others_drafts(banked, "bob") == {"eve": 1}
 
 
 def test_discarding_takes_nobody_elses_drafts(banked: Project):
     bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank.put_draft(banked, "bob", replace(A, weight=3.0))
     bank.take_back(banked, "ann")
-    assert bank.others(banked, "ann") == {"bob": 1}
-    assert bank.others(banked, "bob") == {}
+    assert bank.count_others_drafts(banked, "ann") == {"bob": 1}
+    assert bank.count_others_drafts(banked, "bob") == {}
 
 
 def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
-    a, b, c = bank.questions(banked)
+    a, b, c = bank.list_questions(banked)
     new = Question("q1/n", "q1", "New?")
     assert summary_of_changes(banked, []) == ""
     both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]

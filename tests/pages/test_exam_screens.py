@@ -13,16 +13,16 @@ from exam_workbench.charts import ability_curves
 from exam_workbench.exams import (
     Plan,
     Sit,
-    abilities,
     add_student,
     exam_board,
     exam_items as items_of,
+    examinee_responses,
+    fit_abilities,
     last_acceptance,
-    planted,
-    responses,
-    shorter,
-    sit,
-    statistics,
+    plant_bad_items,
+    propose_shorter_exam,
+    sit_exam,
+    summarize_items,
 )
 from exam_workbench.jobs import current_job
 from exam_workbench.measures.item_response import GRID
@@ -63,7 +63,7 @@ def put_sat(project: Project, prefix: str = "p") -> None:
     for seed in range(5):
         add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
     add_student(project, Plan("longest", name="longest"), "ann")
-    sit(project, Sit(), "ann")
+    sit_exam(project, Sit(), "ann")
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_a_student_is_added_and_sits(project: Project) -> None:
     sitting = current_job(project, "exams")
     assert sitting is not None and sitting.wait(60)
     app = visit("students")
-    (row,) = exam_board(responses(project))
+    (row,) = exam_board(examinee_responses(project))
     assert row.score.answered == 6
     shown = app.dataframe[0].value
     assert list(shown.iloc[:, 0]) == [row.student.name] and list(shown["Right"]) == [row.score.right]
@@ -121,9 +121,9 @@ def test_a_sitting_whose_endpoint_is_gone_shows_that_it_waits_and_for_how_long(p
 
 def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
     app = visit("students")
-    rows = exam_board(responses(shared))
+    rows = exam_board(examinee_responses(shared))
     assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
-    known = statistics(items_of(shared))
+    known = summarize_items(items_of(shared))
     assert shows(app, "baselines", known.fixed_letter, f"{known.fixed_answer:.0%}")
     assert len(charts(app)) == 1
 
@@ -139,14 +139,14 @@ def test_topics_show_where_there_are_enough_answers(shared: Project) -> None:
 
 
 def test_the_exam_says_what_reading_nothing_earns(shared: Project) -> None:
-    known = statistics(items_of(shared))
+    known = summarize_items(items_of(shared))
     shown = [metric.value for metric in visit("exam").metric]
     assert shown[0] == str(ITEMS) and shown[-1] == f"{known.longest_answer:.0%}"
 
 
 def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) -> None:
     shown = visit("items").dataframe[0].value
-    told = abilities(shared, "exam")
+    told = fit_abilities(shared, "exam")
     assert list(shown["Information"]) == sorted(row.information for row in told.items)
 
 
@@ -159,20 +159,20 @@ def test_chosen_items_show_their_curves_and_every_student_is_drawn_where_it_is(s
     app.session_state["worth of items"] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}
     assert len(charts(sound(app.run()))) == before + 2
     fitted = next(table.value for table in visit("students", view="Ability").dataframe if "SD" in table.value)
-    assert list(fitted["Mean"]) == [row[1] for row in abilities(shared, "exam").statistics.table]
+    assert list(fitted["Mean"]) == [row[1] for row in fit_abilities(shared, "exam").statistics.table]
 
 
 def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(project: Project) -> None:
     put_sat(project)
-    dropped = [row.item for row in shorter(project, "exam").retire]
+    dropped = [row.item for row in propose_shorter_exam(project, "exam").retire]
     app = visit("improve")
     assert numbers(note(app, "would-drop"))[0] == len(dropped)
     app = press(app, "retire shortened")
     assert numbers(note(app, "retired-drafts")) == [len(dropped)]
     assert not keyed(app.button, "retire shortened")
-    drafts = bank.drafts(project, "ann")
+    drafts = bank.list_drafts(project, "ann")
     assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
-    assert all(question.active for question in bank.questions(project, query_id="exam"))
+    assert all(question.active for question in bank.list_questions(project, query_id="exam"))
 
 
 def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project) -> None:
@@ -181,9 +181,9 @@ def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project
     app = press(app, "plant")
     table = app.dataframe[-1].value
     assert list(table["Fault"]) == list(item_quality.FAULT_NAMES.values())
-    rows = planted(shared, "exam")
+    rows = plant_bad_items(shared, "exam")
     assert list(table[CRITERION_NAMES["d"]]) == [row.found["d"] for row in rows]
-    assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.drafts(shared, "ann")
+    assert numbers(note(app, "planted"))[:2] == [ITEMS, 4] and not bank.list_drafts(shared, "ann")
 
 
 @pytest.fixture
@@ -220,8 +220,8 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Pr
     app = visit("exam")
     assert numbers(note(app, "items-written")) == [3, 4]
     assert [1] in [numbers(box.label) for box in app.expander]
-    proposals = bank.proposals(project, "exam")
-    assert len(proposals) == 3 and not bank.questions(project, query_id="exam")
+    proposals = bank.list_proposals(project, "exam")
+    assert len(proposals) == 3 and not bank.list_questions(project, query_id="exam")
     listed = next(table.value for table in app.dataframe if "near" in table.value)
     assert sorted(listed["Item"]) == sorted(one.text for one in proposals)
     words = said(visit("question_bank", query="exam"))
@@ -232,7 +232,7 @@ def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Pr
     app = visit("exam")
     app = sound(next(box for box in app.number_input if box.key == "proposed threshold near").set_value(1.0).run())
     press(app, "accept passing")
-    assert sorted(bank.drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
+    assert sorted(bank.list_drafts(project, "ann")) == sorted(one.item.question_id for one in proposals if one.item)
     accepted = last_acceptance(project, "exam")
     assert accepted is not None and (accepted.thresholds.near, accepted.fell) == (1, ())
     bank.save_drafts(project, "ann", "an exam")

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.bank import drafts
-from exam_workbench.exchange import publications
-from exam_workbench.records import activity
+from exam_workbench.bank import list_drafts
+from exam_workbench.exchange import list_publications
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project
 from tests.made.screens import edited, errors, holds, in_bank, leave, named, press, said, served, small, visit
 from tests.pages.test_failures_page import handled
@@ -43,16 +43,16 @@ def test_an_edit_that_meets_a_full_disk_is_refused_in_a_sentence_and_can_be_made
     small: Project, handled: None
 ) -> None:
     app = visit("question_bank")
-    edit, before = edited(app, "What is A?", text="Who is A?"), len(activity(small).acts)
+    edit, before = edited(app, "What is A?", text="Who is A?"), len(list_actions(small).acts)
     with full_disk():
         in_bank(app, edit)
-    assert not app.exception and not drafts(small, "ann") and len(activity(small).acts) == before
+    assert not app.exception and not list_drafts(small, "ann") and len(list_actions(small).acts) == before
     # The browser keeps what was typed, shows the sentence at the field, and sends it again.
     bank = holds(app, "bank")
     assert [*bank["refused"]] == ["1"] and "disk" in bank["refused"]["1"] and bank["unsaved"] == 0
     place = {name: bank[name] for name in ("window", "project", "author")}
     leave(app, "bank", acts=[{"n": 1, **place, **edit}])
-    assert holds(app, "bank")["refused"] == {} and drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+    assert holds(app, "bank")["refused"] == {} and list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
 
 
 def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_room(
@@ -60,13 +60,13 @@ def test_a_press_that_meets_a_full_disk_says_so_once_and_works_when_there_is_roo
 ) -> None:
     app = visit("export")
     named(app.text_input, "publication note").set_value("for the paper")
-    before = len(activity(small).acts)
+    before = len(list_actions(small).acts)
     with full_disk():
         named(app.button, "publish").click()
         app.run()
     assert refused(app) == ["disk-full"], said(app)
-    assert publications(small) == [] and len(activity(small).acts) == before
+    assert list_publications(small) == [] and len(list_actions(small).acts) == before
     # What was typed is there.
     assert named(app.text_input, "publication note").value == "for the paper"
     press(app, "publish")
-    assert [one["note"] for one in publications(small)] == ["for the paper"] and refused(app) == []
+    assert [one["note"] for one in list_publications(small)] == ["for the paper"] and refused(app) == []

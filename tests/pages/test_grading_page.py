@@ -17,9 +17,9 @@ from streamlit.testing.v1 import AppTest
 from exam_workbench.audit import find_card
 from exam_workbench.bank import (
     find_grader,
-    graders,
+    label_graders,
+    model_prices,
     named_graders,
-    prices,
     remember_settings,
     save_named_grader,
     set_price,
@@ -27,11 +27,11 @@ from exam_workbench.bank import (
 from exam_workbench.errors import GradingError
 from exam_workbench.graders import GRADERS, Price, _access as access, make_grader
 from exam_workbench.grading import Request, run_job, start_job
-from exam_workbench.jobs import BackgroundJob, current_job, jobs
+from exam_workbench.jobs import BackgroundJob, current_job, find_jobs
 from exam_workbench.store import Project
 from exam_workbench.types import Grade, GraderSpec, Question
 from pages.parts.graders import grading_tables as tables
-from pages.parts.graders.trial_form import DEFAULTED, waiting
+from pages.parts.graders.trial_form import DEFAULTED, describe_wait
 from pages.parts.shared import job_plan, look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
@@ -347,12 +347,12 @@ class TestAskingOneQuestion:
         assert "Context: text of p1" in prompt
         assert answer == "5"
         grade = drawn_grade(app)
-        assert grade.startswith(look.rating(5))
+        assert grade.startswith(look.rating_html(5))
         assert "<span>of 5</span><span>graded</span>" in grade
         shares = [int(share) for share in re.findall(r"<td>(\d+)%</td>", grade)]
         assert len(shares) == 6
         assert max(shares) == shares[5]
-        assert [known.spec for known in graders(shared)] == [SPEC]
+        assert [known.spec for known in label_graders(shared)] == [SPEC]
 
     def test_an_endpoint_that_fails_is_told_with_its_reason(self, asked: Project) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
@@ -376,7 +376,7 @@ class TestAskingOneQuestion:
     def test_it_says_what_one_waits_for_and_since_when(self, tiny_t5: Path) -> None:
         def said(**parameters: Any) -> str:
             grader = make_grader("self-rating", parameters)
-            return as_text(waiting(Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)))
+            return as_text(describe_wait(Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)))
 
         waits = said(model="mini", base_url="http://localhost:1/v1", timeout_s=20)
         assert [
@@ -389,7 +389,7 @@ class TestAskingOneQuestion:
         with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
             app = press(endpoint(asked, server), "ask")
         assert MARKUP in codes(app)
-        assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 5</span><span>{DEFAULTED}")
+        assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 5</span><span>{DEFAULTED}")
 
     def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, shared: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
@@ -404,7 +404,7 @@ class TestAskingOneQuestion:
 
 class TestPlan:
     def test_what_takes_no_time_is_not_said_to_take_zero_seconds(self) -> None:
-        assert [numbers(ui.about(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
+        assert [numbers(ui.as_estimate(seconds)) for seconds in (0.2, 1.6, 200)] == [[], [2], [3]]
 
     def test_it_has_a_price_tag_and_says_who_is_left_out(self, shared: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "model", str(tiny_t5))
@@ -446,7 +446,7 @@ class TestJobs:
             app = ended(press(endpoint(asked, server), "grade"), asked)
         (told,) = (link.query_string for link in page_links(app) if link.page == "changes")
         states = {name: value for name, (value,) in parse_qs(told).items() if name.startswith(("from-", "to-"))}
-        made = jobs(asked)[0].name
+        made = find_jobs(asked)[0].name
         assert states == {"from-grader": SPEC.name, "to-grader": made, "from-version": "1", "to-version": "1"}
 
     def test_a_running_job_is_paused_resumed_and_given_more_calls(self, asked: Project) -> None:
@@ -459,7 +459,7 @@ class TestJobs:
             sound(app.run())
             assert keyed(app.button, "resume job") and not keyed(app.button, "pause job")
             # The thread of the job records it, and carries it a moment later.
-            while [one.state for one in jobs(asked)] != ["paused"]:
+            while [one.state for one in find_jobs(asked)] != ["paused"]:
                 server.go_on.wait(0.01)
             sound(app.run())
             assert app.dataframe[0].value["State"].tolist() == ["paused"]
@@ -467,7 +467,7 @@ class TestJobs:
             sound(app.run())
             assert job.control.concurrency == 4
             press(app, "resume job")
-            assert jobs(asked)[0].state == "running"
+            assert find_jobs(asked)[0].state == "running"
             server.go_on.set()
             app = ended(app, asked)
         assert numbers(note(app, "job done"))[:2] == [PAIRS, 0]
@@ -506,7 +506,7 @@ class TestJobs:
             server.go_on.set()
             assert shows(ended(app, asked), "not begun", "bob")
             app = ended(press(app, "grade"), asked)
-        assert not shows(app, "not begun") and jobs(asked)[0].author == "ann"
+        assert not shows(app, "not begun") and find_jobs(asked)[0].author == "ann"
 
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
         with Held() as server:
@@ -517,7 +517,7 @@ class TestJobs:
             app = ended(app, asked)
         assert shows(app, "job cancelled", "mini")
         assert not re.search(r"-\d", note(app, "job cancelled"))
-        assert jobs(asked)[0].state == "cancelled"
+        assert find_jobs(asked)[0].state == "cancelled"
 
     def test_a_batch_is_left_and_taken_up_again_and_says_what_it_cost_beside_what_was_told(
         self, asked: Project
@@ -643,7 +643,7 @@ class TestFailedPairs:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
         bodies = [str(element.proto.body) for element in app.get("html")]
-        assert [body for body in bodies if look.rating(1, "Rating") in body] and shows(app, "failed")
+        assert [body for body in bodies if look.rating_html(1, "Rating") in body] and shows(app, "failed")
         assert codes(app) == ["Hm."]
         assert not shows(app, "not-asked-again")
 
@@ -667,7 +667,7 @@ class TestPrices:
         }
         sound(app.run())
         press(app, "save prices")
-        assert prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
+        assert model_prices(asked) == {"old": Price(7.5, 2), "new": Price(0.5, 1.5)}
 
     def test_a_row_that_is_not_complete_is_refused(self, asked: Project) -> None:
         app = visit("grading")
@@ -679,4 +679,4 @@ class TestPrices:
         sound(app.run())
         press(app, "save prices")
         check_refused(app, "invalid-price", "m")
-        assert prices(asked) == {}
+        assert model_prices(asked) == {}

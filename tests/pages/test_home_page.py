@@ -14,14 +14,14 @@ from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import counts
+from exam_workbench.bank import project_counts
 from exam_workbench.cli import cli
 from exam_workbench.exchange import import_files
 from exam_workbench.exchange._collections import FILES
 from exam_workbench.formats import Source
-from exam_workbench.labels import override
-from exam_workbench.records import add_queries, boards, official_sources
-from exam_workbench.store import Project, Schedule, backups, open_project, schedule
+from exam_workbench.labels import add_override
+from exam_workbench.records import add_queries, imported_leaderboards, official_sources
+from exam_workbench.store import Project, Schedule, find_backups, find_schedule, open_project
 from exam_workbench.types import Query, Question
 from pages.parts.home import panels, tour
 from pages.parts.shared.screens import SCREENS
@@ -139,7 +139,7 @@ class TestHome:
         assert named(app.text_input, "name of the new project").value == ""
         st.cache_resource.clear()
         with_name = open_project(tmp_path / "our-task-2026.duckdb")
-        assert counts(with_name)["queries"] == 0
+        assert project_counts(with_name)["queries"] == 0
         with_name.close()
 
     def test_a_link_to_a_project_that_is_not_here_says_which_one_opened(self, small: Project, tmp_path: Path) -> None:
@@ -177,11 +177,11 @@ class TestHome:
             press(app, "create project")
             check_refused(app, "project-exists", small.name)
             assert named(app.text_input, "name of the new project").value == name
-        assert counts(small)["queries"] == 2
+        assert project_counts(small)["queries"] == 2
 
     def test_it_counts_what_the_project_holds_and_names_the_next_step(self, small: Project) -> None:
         app = visit("home")
-        found = counts(small)
+        found = project_counts(small)
         for name in ("queries", "passages", "runs", "judgments", "questions", "grades"):
             assert counted(app)[name] == f"{found[name]:,}"
         assert links(app) == ["leaderboard"]
@@ -209,7 +209,7 @@ class TestHome:
         assert (to.path, parse_qs(to.query)["followed"]) == ("leaderboard", ["good"])
 
     def test_with_pairs_ungraded_the_next_step_is_to_grade_them(self, small: Project) -> None:
-        bank.save(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
+        bank.save_version(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
         app = visit("home")
         assert numbers(note(app, "next grading")) == [4]
         assert links(app) == ["grading"]
@@ -233,8 +233,8 @@ class TestHome:
     def test_what_waits_for_a_person_stands_at_its_door(self, small: Project) -> None:
         bank.put_draft(small, "ann", replace(QUESTIONS[3], weight=2.0))
         bank.put_draft(small, "bob", replace(QUESTIONS[4], weight=2.0))
-        bank.save(small, [replace(QUESTIONS[1], active=False), replace(QUESTIONS[0], active=False)], "", "bob")
-        bank.save(small, [replace(QUESTIONS[2], active=False)], "", "bob")
+        bank.save_version(small, [replace(QUESTIONS[1], active=False), replace(QUESTIONS[0], active=False)], "", "bob")
+        bank.save_version(small, [replace(QUESTIONS[2], active=False)], "", "bob")
         app = visit("home")
         curate = lines(app, "curate")
         assert curate["without-questions"]["more"][0]["text"] == "query q1"
@@ -244,8 +244,8 @@ class TestHome:
         assert numbers(note(app, "next question_bank")) == [1]
 
     def test_a_stale_override_is_named_and_leads_to_its_passage(self, small: Project) -> None:
-        override(small, "q1/a", "p2", 4, "it names A", "ann")
-        bank.save(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
+        add_override(small, "q1/a", "p2", 4, "it names A", "ann")
+        bank.save_version(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
         stale = lines(visit("home"), "review")["stale"]
         assert stale["more"][0]["text"] == "Who is A?"
         assert "passage=p2" in stale["more"][0]["to"]
@@ -255,9 +255,9 @@ class TestHome:
         app.file_uploader[0].upload("queries.tsv", b"q1\tfirst query\nq2\tsecond query\n")
         sound(app.run())
         assert previews(app) == {"queries": [1, 2, 2]}
-        assert counts(project)["queries"] == 0
+        assert project_counts(project)["queries"] == 0
         press(app, "import")
-        assert counts(project)["queries"] == 2
+        assert project_counts(project)["queries"] == 2
         assert counted(app)["queries"] == "2"
 
     @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ class TestHome:
         check_refused(app, "header-missing", "b.txt")
         sound(keyed(app.selectbox, "board form")[0].select("tot").run())
         press(app, "import")
-        assert dict(boards(small)) == {"b": "AVG"}
+        assert dict(imported_leaderboards(small)) == {"b": "AVG"}
 
     def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(self, small: Project) -> None:
         app = visit("home")
@@ -308,7 +308,7 @@ class TestHome:
         sound(app.run())
         check_refused(app, "not-a-number", "more.run:2", "much")
         assert not keyed(app.button, "import")
-        assert counts(small)["runs"] == len(RUNS)
+        assert project_counts(small)["runs"] == len(RUNS)
 
     def test_a_broken_file_among_others_is_marked_in_its_row_and_can_be_left_out(self, small: Project) -> None:
         app = visit("home")
@@ -322,7 +322,7 @@ class TestHome:
         assert any(key.endswith(" left out") and "35" in note(app, key) for key in boxes(app))
         assert not app.error
         press(app, "import")
-        assert counts(small)["runs"] == len(RUNS) + 1
+        assert project_counts(small)["runs"] == len(RUNS) + 1
         assert numbers(note(app, "imported")) == [1, 1]
 
     def test_a_file_that_nothing_fits_says_what_was_looked_for(self, project: Project) -> None:
@@ -364,7 +364,7 @@ class TestTour:
     def test_a_browser_that_had_the_tour_is_not_asked_again(
         self, demo: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(tour, "_had", lambda: True)
+        monkeypatch.setattr(tour, "_has_cookie", lambda: True)
         assert holds(visit("home"), "tour again")["mode"] == "about"
 
     def test_other_projects_greet_nobody(self, small: Project) -> None:
@@ -421,11 +421,11 @@ def test_a_backup_is_made_on_home_and_how_often_the_app_makes_them_is_set(small:
     app.run()
     assert shows(app, "no-backup")
     press(app, "make a backup")
-    (made,) = backups(small.path)
+    (made,) = find_backups(small.path)
     assert shows(app, "backup-made", made.path.name)
     named(app.number_input, "backup hours").set_value(6)
     press(app, "set backups")
-    assert schedule(small) == Schedule(6, 7)
+    assert find_schedule(small) == Schedule(6, 7)
 
 
 class TestMoving:
@@ -437,7 +437,7 @@ class TestMoving:
         return sound(app.run())
 
     def test_a_project_is_renamed(self, small: Project, tmp_path: Path) -> None:
-        found = counts(small)
+        found = project_counts(small)
         app = self.opened(small)
         named(app.text_input, "new name of the project").set_value("our track")
         press(app, "rename project")
@@ -453,7 +453,7 @@ class TestMoving:
         assert sound(app.run()).selectbox("project").value == "test"
 
     def test_a_removed_project_is_restored_by_undo_and_from_the_list(self, small: Project, tmp_path: Path) -> None:
-        found = counts(small)
+        found = project_counts(small)
         for restoring in ("undo removal", "restore project"):
             app = self.opened(small)
             press(app, "remove project")

@@ -16,10 +16,10 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
 from exam_workbench.bank import put_draft, put_grader, save_named_grader
-from exam_workbench.exchange import publish
+from exam_workbench.exchange import publish_qrels
 from exam_workbench.graders import make_grader
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import Policy, override
+from exam_workbench.labels import Policy, add_override
 from exam_workbench.records import (
     add_passages,
     add_queries,
@@ -30,7 +30,7 @@ from exam_workbench.records import (
     write_runs,
 )
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.records.judging import judge as assess
+from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.types import (
     Board,
@@ -157,7 +157,7 @@ def hostile(project: Project, name: str) -> None:
         write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
         refresh_pool(cursor)
     who = f"ann {name[:60]}"
-    bank.save(project, questions, f"note {name}", who)
+    bank.save_version(project, questions, f"note {name}", who)
     texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
     keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     for at, method in enumerate(("self-rating", "answer", "self-rating")):
@@ -170,11 +170,11 @@ def hostile(project: Project, name: str) -> None:
         with project.transaction() as cursor:
             add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
     save_named_grader(project, f"named {name[:300]}", "embedding", {}, who)
-    override(project, questions[0].question_id, passages[0], 5, f"because {name}", who)
-    override(project, questions[1].question_id, passages[1], 0, f"because {name}", who)
-    bank.save(project, [replace(questions[1], text=f"C {name}?")], f"again {name}", who)
+    add_override(project, questions[0].question_id, passages[0], 5, f"because {name}", who)
+    add_override(project, questions[1].question_id, passages[1], 0, f"because {name}", who)
+    bank.save_version(project, [replace(questions[1], text=f"C {name}?")], f"again {name}", who)
     assess(project, ids["q1"], passages[1], 2, who, f"note {name}")
-    publish(project, Policy(), who, False, f"published {name}")
+    publish_qrels(project, Policy(), who, False, f"published {name}")
     put_draft(project, "ann", replace(questions[0], text=f"D {name}?"))
     assert make_grader("embedding", {}).spec.method == "embedding"
 

@@ -10,10 +10,10 @@ from exam_workbench.labels import Policy, compare, leaderboard, per_query_scores
 from exam_workbench.records import gold_name
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
-from exam_workbench.study import alike
+from exam_workbench.study import group_alike
 from exam_workbench.study._system_significance import compare_all
 from exam_workbench.types import Question
-from pages.parts.shared.ui import number
+from pages.parts.shared.ui import as_number
 from tests.made.projects import fill, judge
 from tests.made.screens import (
     JUDGED,
@@ -133,7 +133,7 @@ class TestLeaderboard:
 
     def test_if_all_queries_wait_for_grades_it_says_so_and_compares_nothing(self, small: Project) -> None:
         new = [Question(f"{query}/new", query, f"What else of {query}?") for query in ("q1", "q2")]
-        bank.save(small, new, "", "ann")
+        bank.save_version(small, new, "", "ann")
         app = visit("leaderboard")
         assert shows(app, "no-common-queries", 2)
         assert len(holds(app, "systems")["board"]["systems"]) == 4
@@ -220,7 +220,7 @@ class TestLeaderboard:
     def test_systems_that_cannot_be_told_apart_are_bracketed_and_said(self, shared: Project) -> None:
         app = visit("leaderboard")
         mine = compare(shared, "nDCG@10", "assessors").board
-        expected = alike(mine, compare_all(mine))
+        expected = group_alike(mine, compare_all(mine))
         held = holds(app, "systems")["board"]
         assert [tuple(group) for group in held["groups"]] == expected.groups
         runs = [system["run"] for system in held["systems"]]
@@ -247,7 +247,7 @@ class TestLeaderboard:
 
 
 def test_a_number_too_small_to_be_shown_has_no_sign() -> None:
-    assert [number(value) for value in (-0.0001, -0.5, None)] == ["0.000", "-0.500", "–"]
+    assert [as_number(value) for value in (-0.0001, -0.5, None)] == ["0.000", "-0.500", "–"]
 
 
 class TestNames:

@@ -18,7 +18,7 @@ from exam_workbench.audit import Goal, audits_to_judge
 from exam_workbench.grading import Request, run_job
 from exam_workbench.labels import Policy
 from exam_workbench.records import done_queries, judging, mark_done, set_due
-from exam_workbench.review import Judgments, Labels, finished_jobs, queue
+from exam_workbench.review import Judgments, Labels, finished_jobs, list_disagreements
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.grading.test_grading import HashGrader
@@ -88,7 +88,7 @@ def test_each_query_has_links_with_counts_to_the_work_on_it(shared: Project) -> 
         ]  # fmt: skip
         assert {place(one)["query"] for one in (questions, passages, disagreements)} == {query}
         counts[query] = [numbers(one.label) for one in (questions, passages, disagreements)]
-    waiting = {one: queue(shared, Labels(Policy()), Judgments(), query_id=one).total for one in QUERIES}
+    waiting = {one: list_disagreements(shared, Labels(Policy()), Judgments(), query_id=one).total for one in QUERIES}
     assert counts == {"q1": [[3], [0, 4], [waiting["q1"]]], "q2": [[2], [0, 3], [waiting["q2"]]]}
     assert sum(waiting.values()) > 0
 
@@ -151,10 +151,10 @@ def news(app: AppTest) -> list[str]:
 def test_an_audit_with_passages_for_the_person_stands_on_top(project: Project) -> None:
     fill_audited(project)
     assert not [one for one in visit("my_work").get("bidi_component") if one.proto.id.endswith("my-news")]
-    audit.design(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    audit.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
     found = audit.find_audit(project)
     assert audits_to_judge(project, "ann") == {}
-    drawn = audit.draw(project, found, "org", doubled=0.5)
+    drawn = audit.draw_batch(project, found, "org", doubled=0.5)
     assert audits_to_judge(project, "ann") == {"first": drawn.drawn}
     (address,) = news(visit("my_work"))
     assert address.startswith("audit?") and "view=Judge" in address
@@ -166,7 +166,7 @@ def test_an_audit_with_passages_for_the_person_stands_on_top(project: Project) -
 
 def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
     fill_audited(project)
-    bank.save(project, [Question("q1/b", "q1", "And what of it?")], "", "bob")
+    bank.save_version(project, [Question("q1/b", "q1", "And what of it?")], "", "bob")
     run_job(project, HashGrader(), Request(), "bob")
     (job,) = [one for one in finished_jobs(project, "ann") if one.done]
     assert job.state == "done" and job.kind == "grading"
@@ -176,17 +176,17 @@ def test_finished_jobs_are_news_for_a_day(project: Project) -> None:
 
 
 def test_judging_counts_up(small: Project) -> None:
-    judging.judge(small, "q1", "p2", 1, "ann")
+    judging.judge_passage(small, "q1", "p2", 1, "ann")
     assert numbers(row_links(visit("my_work"), "q1")[2].label) == [1, 4]
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
 def test_the_age_of_an_action_does_not_depend_on_the_time_zone(tmp_path: Path, zone: str) -> None:
     script = (
-        "import sys; from pathlib import Path; from exam_workbench.records import activity, set_guidelines;"
-        " from exam_workbench.store import create;"
-        " from pages.parts.home.panels import ago; project = create(Path(sys.argv[1]));"
-        " set_guidelines(project, 'Read all.', 'ann'); print(ago(activity(project).acts[0].happened_at))"
+        "import sys; from pathlib import Path; from exam_workbench.records import list_actions, set_guidelines;"
+        " from exam_workbench.store import create_project;"
+        " from pages.parts.home.panels import ago; project = create_project(Path(sys.argv[1]));"
+        " set_guidelines(project, 'Read all.', 'ann'); print(ago(list_actions(project).acts[0].happened_at))"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "a.duckdb")]
     environment = os.environ | {"TZ": zone, "PYTHONPATH": str(APP.parent)}

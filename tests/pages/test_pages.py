@@ -14,8 +14,8 @@ from exam_workbench import bank
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Scope, make_plan
-from exam_workbench.jobs import current_job, jobs
-from exam_workbench.labels import Policy, basis, labels
+from exam_workbench.jobs import current_job, find_jobs
+from exam_workbench.labels import Policy, basis, list_labels
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -118,7 +118,7 @@ class TestGrading:
         assert metric(app, "metric known") == "18"
         table = next(table.value for table in app.dataframe if "State" in table.value)
         assert table[["State", "Graded", "Failed", "Started by"]].values.tolist() == [["done", 18, 0, "ann"]]
-        assert [(j.state, j.done) for j in jobs(project)] == [("done", 18)]
+        assert [(j.state, j.done) for j in find_jobs(project)] == [("done", 18)]
         assert "leaderboard" in links(app)
         assert board(visit("leaderboard"))["Score"].notna().all()
 
@@ -126,7 +126,7 @@ class TestGrading:
 class TestExport:
     def test_it_counts_what_the_qrels_rest_on(self, small: Project) -> None:
         app = visit("export")
-        table = labels(small, basis(small, Policy()))
+        table = list_labels(small, basis(small, Policy()))
         assert metric(app, "metric labels") == str(table["label"].notna().sum()) == "7"
         assert metric(app, "metric unlabelled") == "0"
         assert metric(app, "metric partial") == "1"
@@ -134,16 +134,16 @@ class TestExport:
 
     def test_the_preview_is_the_qrels_of_the_policy(self, small: Project) -> None:
         app = choose(visit("export"), "label", "Weighted mean")
-        expected = exporting.qrels(small, Policy(label="mean"))
+        expected = exporting.qrels_text(small, Policy(label="mean"))
         assert app.code[0].value == expected.rstrip("\n")
         app = choose(choose(app, "tau", 3), "binary", True)
-        expected = exporting.qrels(small, Policy(label="mean", min_rating=3), binary=True)
+        expected = exporting.qrels_text(small, Policy(label="mean", min_rating=3), binary=True)
         assert app.code[0].value == expected.rstrip("\n")
         assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
 
     def test_without_labels_there_is_nothing_to_download(self, small: Project) -> None:
         reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
-        bank.save(small, reworded, "all reworded", "tester")
+        bank.save_version(small, reworded, "all reworded", "tester")
         app = visit("export")
         assert shows(app, "no-labels")
         assert links(app) == ["grading"]

@@ -13,13 +13,13 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.bank import put_grader, save
+from exam_workbench.bank import put_grader, save_version
 from exam_workbench.grading._grade_storage import add_outcomes
-from exam_workbench.labels import override, overrides, withdraw
+from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
 from exam_workbench.records import (
     add_passages,
     add_queries,
-    assessed,
+    assessor_judgments,
     blind_judgments,
     judgment_history,
     own_judgment,
@@ -28,7 +28,7 @@ from exam_workbench.records import (
     stage_judgments,
     write_judgments,
 )
-from exam_workbench.records.judging import judge as assess
+from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.store import Project
 from exam_workbench.text import clean_text
 from exam_workbench.types import Grade, GraderSpec, Judgment, Passage, Query, Question
@@ -212,8 +212,8 @@ class TestReading:
         assert label(app).startswith("Label –")
 
     def test_a_stale_override_is_named_as_such_confirmed_and_withdrawn(self, small: Project) -> None:
-        key = override(small, "q1/a", "p1", 0, "no", "bob")
-        save(small, [replace(QUESTIONS[0], text="What is A, exactly?")], "reworded", "bob")
+        key = add_override(small, "q1/a", "p1", 0, "no", "bob")
+        save_version(small, [replace(QUESTIONS[0], text="What is A, exactly?")], "reworded", "bob")
         app = visit("passages", query="q1", passage="p1")
         one = asked(app)["q1/a"]
         assert one["override"] is None
@@ -222,7 +222,7 @@ class TestReading:
         assert (asked(app)["q1/a"]["override"]["rating"], asked(app)["q1/a"]["stale"]) == (0, [])
         app = do(app, "withdraw", keys=[asked(app)["q1/a"]["override"]["key"]])
         assert asked(app)["q1/a"]["override"] is None
-        assert overrides(small) == []
+        assert find_overrides(small) == []
 
     def test_hostile_text_is_shown_whole_and_does_nothing(self, small: Project) -> None:
         extract(small, HOSTILE, {"What is A?": "<img src=x onerror=\"document.title='broken'\">"}, EXTRACTIVE)
@@ -364,7 +364,7 @@ class TestOverriding:
         assert shows(app, "effect tried", "nDCG@10")
         assert re.search(r"5 → 1", note(app, "effect tried"))
         assert not shows(self.attempt(app, {}), "effect tried")
-        assert overrides(shared) == []
+        assert find_overrides(shared) == []
 
     def test_the_effect_of_several_at_once_is_shown(self, shared: Project) -> None:
         app = self.attempt(self.open(), {"q1/a": 0, "q1/b": 0})
@@ -373,7 +373,7 @@ class TestOverriding:
 
     def test_it_counts_at_once_with_author_and_reason_and_can_be_withdrawn(self, small: Project) -> None:
         app = rate(self.attempt(self.open(), {"q1/a": 0}), {"q1/a": 0})
-        ((one),) = overrides(small)
+        ((one),) = find_overrides(small)
         assert (one.rating, one.author, one.reason) == (0, "ann", "it only asks")
         assert label(app).startswith("Label 1")
         assert shows(app, "effect made")
@@ -382,40 +382,40 @@ class TestOverriding:
         assert "ann" in given["by"]
         assert asked(app)["q1/a"]["said"][0]["rating"] == 5
         app = do(app, "withdraw", keys=[one.key])
-        assert overrides(small) == []
+        assert find_overrides(small) == []
         assert label(app).startswith("Label 5")
         assert not shows(app, "effect made")
 
     def test_several_are_made_for_one_reason_and_taken_back_together(self, small: Project) -> None:
         app = rate(self.open(), {"q1/a": 0, "q1/b": 0}, "not relevant")
         made = holds(app, "question-ratings")["made"]
-        assert [(one.key, one.reason) for one in reversed(overrides(small))] == [(k, "not relevant") for k in made]
+        assert [(one.key, one.reason) for one in reversed(find_overrides(small))] == [(k, "not relevant") for k in made]
         assert label(app).startswith("Label 0")
         app = do(app, "withdraw", keys=made)
-        assert overrides(small) == []
+        assert find_overrides(small) == []
         assert holds(app, "question-ratings")["made"] == []
 
     def test_what_comes_twice_is_done_once(self, small: Project) -> None:
         app = rate(rate(self.open(), {"q1/a": 0}, number=1), {"q1/a": 0}, number=1)
-        assert len(overrides(small)) == 1
+        assert len(find_overrides(small)) == 1
         assert holds(app, "question-ratings")["taken"] == 1
 
     def test_without_a_reason_it_is_refused(self, shared: Project) -> None:
         app = rate(self.open(), {"q1/a": 0}, " ")
         assert holds(app, "question-ratings")["taken"] == 1
         assert holds(app, "question-ratings")["refused"]["code"] == "empty-reason"
-        assert overrides(shared) == []
+        assert find_overrides(shared) == []
 
     def test_what_somebody_else_withdrew_before_is_said(self, small: Project) -> None:
-        key = override(small, "q1/a", "p1", 0, "no", "bob")
+        key = add_override(small, "q1/a", "p1", 0, "no", "bob")
         app = self.open()
-        withdraw(small, key, "bob")
+        withdraw_by_key(small, key, "bob")
         app = do(app, "withdraw", keys=[key])
         assert holds(app, "question-ratings")["refused"]["code"]
         assert asked(app)["q1/a"]["override"] is None
 
     def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
-        override(small, "q1/b", "p2", 5, "it does say so", "bob")
+        add_override(small, "q1/b", "p2", 5, "it does say so", "bob")
         app = visit("passages", part="Ratings")
         assert "3 → 5" not in rows(app)
         app.session_state["override list"] = True
@@ -463,7 +463,7 @@ class TestJudging:
 
     def test_blind_is_the_default_and_shows_nothing_of_others(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
-        override(small, "q1/a", "p1", 0, "bob says no", "bob")
+        add_override(small, "q1/a", "p1", 0, "bob says no", "bob")
         app = visit("passages", query="q1")
         page = [str(element.proto.body) for element in app.get("html") if "<style>" not in element.proto.body]
         everything = "".join([said(app), *page, json.dumps(desk(app)["cards"]), json.dumps(desk(app)["labels"])])
@@ -480,7 +480,7 @@ class TestJudging:
         assert sorted(cards(visit("passages", query="q1"))) == sorted(pooled)
         orders = []
         for name in ("ann", "ben", "cat", "dan", "eve"):
-            monkeypatch.setattr(person, "remembered", lambda name=name: name)
+            monkeypatch.setattr(person, "remembered_name", lambda name=name: name)
             orders.append([*cards(visit("passages", query="q1"))])
             assert [*cards(visit("passages", query="q1"))] == orders[-1]
         assert len({*map(tuple, orders)}) > 1
@@ -560,7 +560,7 @@ class TestJudging:
     def test_a_judgment_of_somebody_without_a_name_asks_for_it_and_is_not_kept(
         self, small: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(person, "remembered", lambda: "")
+        monkeypatch.setattr(person, "remembered_name", lambda: "")
         app = judge_at_desk(visit("passages", query="q1"), "q1", "p1", 1)
         assert shows(app, "not-done-yet")
         assert own_judgment(small, "q1", "p1", "ann") is None
@@ -617,7 +617,7 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_questi
     assert "query=q1&passage=p1" in chromium_page.url
     ready(chromium_page)
     now = as_it_is_now(projects / "hostile passage.duckdb", tmp_path)
-    assert assessed(now) == []
+    assert assessor_judgments(now) == []
     now.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import change_draft, drafts, put_draft
+from exam_workbench.bank import change_draft, list_drafts, put_draft
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from pages.parts.shared import person
@@ -31,7 +31,7 @@ def small(project: Project) -> Project:
 @pytest.fixture
 def new_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The browser of somebody who was never here."""
-    monkeypatch.setattr(person, "remembered", lambda: "")
+    monkeypatch.setattr(person, "remembered_name", lambda: "")
 
 
 def said(app: AppTest) -> str:
@@ -77,7 +77,7 @@ def test_a_first_act_asks_for_the_name_and_is_not_done(small: Project, new_here:
     assert app.text_input("author").value == "zoe"
     assert not holds(app, "questions")["readonly"]
     act(app, "add", query="q1", name="0123456789ab")
-    assert len(drafts(small, "zoe")) == 1
+    assert len(list_drafts(small, "zoe")) == 1
 
 
 def test_a_download_asks_for_the_name_first(small: Project, new_here: None) -> None:
@@ -105,7 +105,7 @@ def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(sm
     assert texts(app) == ["What is A?", "What is B to Bob?"]
     assert mentions(holds(app, "bank")["others"], "ann") and numbers(holds(app, "bank")["others"]) == [1, 1]
     act(app, "discard")
-    assert (list(drafts(small, "ann")), list(drafts(small, "bob"))) == (["q1/a"], [])
+    assert (list(list_drafts(small, "ann")), list(list_drafts(small, "bob"))) == (["q1/a"], [])
 
 
 def test_what_another_window_did_is_shown_before_it_can_be_discarded(small: Project) -> None:
@@ -114,13 +114,13 @@ def test_what_another_window_did_is_shown_before_it_can_be_discarded(small: Proj
     # Another window of ann's.
     change_draft(small, "ann", ASKED[1], "text", "Who is B?")
     act(app, "discard")
-    assert list(drafts(small, "ann")) == ["q1/a", "q1/b"]
+    assert list(list_drafts(small, "ann")) == ["q1/a", "q1/b"]
     assert texts(app) == ["Who is A?", "Who is B?"]
     assert holds(app, "bank")["said"]
     act(app, "discard")
-    assert drafts(small, "ann") == {}
+    assert list_drafts(small, "ann") == {}
     act(app, "undo")
-    assert list(drafts(small, "ann")) == ["q1/a", "q1/b"]
+    assert list(list_drafts(small, "ann")) == ["q1/a", "q1/b"]
 
 
 @pytest.mark.parametrize(("takes", "kept"), [(True, "Mine?"), (False, "Theirs?")])
@@ -134,7 +134,7 @@ def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(small: Pr
     assert holds(app, "bank")["refused"] == {number: None}
     edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
     assert texts(app)[0] == kept
-    assert drafts(small, "ann")["q1/a"].question.text == kept
+    assert list_drafts(small, "ann")["q1/a"].question.text == kept
     assert holds(app, "bank")["refused"] == {}
 
 
@@ -144,16 +144,16 @@ def test_several_edits_in_one_window_never_cross(small: Project) -> None:
         edit(app, texts(app)[0], text=text)
     act(app, "undo")
     edit(app, "Two?", text="Four?")
-    assert drafts(small, "ann")["q1/a"].question.text == "Four?"
+    assert list_drafts(small, "ann")["q1/a"].question.text == "Four?"
     act(app, "save")
-    assert bank.versions(small)[0].note == "1 reworded in query q1"
+    assert bank.list_versions(small)[0].note == "1 reworded in query q1"
 
 
 def test_saving_takes_what_was_typed_with_it(small: Project) -> None:
     app = visit("question_bank")
     in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
     assert bank.latest_version(small) == 2
-    assert bank.questions(small)[0].text == "Who is A?"
+    assert bank.list_questions(small)[0].text == "Who is A?"
     assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
     act(app, "save")
     assert holds(app, "bank")["said"]
@@ -166,4 +166,4 @@ def test_a_window_that_comes_to_the_front_shows_what_another_did(small: Project)
     act(app, "look")
     assert texts(app)[0] == "From elsewhere?"
     act(app, "discard")
-    assert drafts(small, "ann") == {}
+    assert list_drafts(small, "ann") == {}

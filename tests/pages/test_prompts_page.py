@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench.bank import prompt_versions, prompts, save_prompt
-from exam_workbench.graders import built_in, write_prompt
+from exam_workbench.bank import list_prompts, prompt_versions, save_prompt
+from exam_workbench.graders import built_in_prompts, write_prompt
 from exam_workbench.graders._prompts.prompt import Example
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -45,7 +45,7 @@ QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
     Question("q1/c", "q1", "Which is it?", kind="choice", answer_key="clay", choices=("tin", "clay")),
 ]
-OWN = replace(built_in()["self-rating"], name="mine", title="My prompt", source="ours")
+OWN = replace(built_in_prompts()["self-rating"], name="mine", title="My prompt", source="ours")
 
 
 def put_questions(project: Project) -> None:
@@ -86,15 +86,15 @@ class TestReading:
     def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
-        assert listed == set(built_in())
+        assert listed == set(built_in_prompts())
         app.button("open Thomas").click()
         sound(app.run())
         assert app.query_params["prompt"] in ("Thomas", ["Thomas"])
-        assert codes(app)[0] == built_in()["Thomas"].template
+        assert codes(app)[0] == built_in_prompts()["Thomas"].template
 
     @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
     def test_a_prompt_shows_its_text_source_form_and_hash(self, shared: Project, name: str) -> None:
-        prompt = built_in()[name]
+        prompt = built_in_prompts()[name]
         app = opened(name)
         shown = as_shown(app)
         assert prompt.template in codes(app)
@@ -102,13 +102,13 @@ class TestReading:
         assert prompt.hash[:16] in shown
 
     def test_worked_examples_can_be_read(self, shared: Project) -> None:
-        prompt = built_in()["Sun_few"]
+        prompt = built_in_prompts()["Sun_few"]
         app = opened("Sun_few")
         assert [4] in [numbers(box.label) for box in app.expander]
         assert prompt.examples[0].passage in [text.value for text in app.text]
 
     def test_a_link_to_a_prompt_that_is_gone_shows_another(self, shared: Project) -> None:
-        assert built_in()["self-rating"].template in codes(opened("gone"))
+        assert built_in_prompts()["self-rating"].template in codes(opened("gone"))
 
     def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
         save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
@@ -127,14 +127,14 @@ class TestEditing:
         (state,) = prompt_versions(asked)
         assert (state.prompt.name, state.author) == ("Thomas-2", "ann")
         assert "You judge" in state.prompt.template
-        assert state.prompt.hash != built_in()["Thomas"].hash
+        assert state.prompt.hash != built_in_prompts()["Thomas"].hash
         assert "You judge" in codes(app)[0]
 
     def test_the_screen_says_why_a_built_in_prompt_stays_as_it_is(self, shared: Project) -> None:
         app = opened("Thomas")
         assert shows(app, "built-in")
         app = press(app, "copy prompt")
-        write(app, write_prompt(built_in()["Thomas"]))
+        write(app, write_prompt(built_in_prompts()["Thomas"]))
         check_refused(app, "built-in-prompt", "Thomas")
         press(app, "save prompt")
         assert prompt_versions(shared) == []
@@ -183,7 +183,7 @@ class TestEditing:
         sound(app.run())
         press(app, "use examples")
         press(app, "save prompt")
-        assert prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
+        assert list_prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
     def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, shared: Project) -> None:
         app = press(opened("Sun_few"), "copy prompt")
@@ -213,7 +213,7 @@ class TestTrying:
         choose(sound(app.run()), "model/self-rating//transformers model", str(tiny_t5))
         press(app, "ask")
         assert "5" in codes(app)
-        assert drawn_grade(app).startswith(f"{look.rating(5)}<span>of 5</span><span>graded</span>")
+        assert drawn_grade(app).startswith(f"{look.rating_html(5)}<span>of 5</span><span>graded</span>")
 
     def test_an_endpoint_gets_the_drafted_prompt_fenced(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
@@ -226,7 +226,7 @@ class TestTrying:
             seen = server.seen[-1]
         assert "Given one passage" in seen.prompt
         assert "<passage-" in seen.prompt
-        assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 1</span>")
+        assert drawn_grade(app).startswith(f"{look.rating_html(1)}<span>of 1</span>")
         assert seen.prompt in codes(app)
 
     def test_a_prompt_that_no_question_fits_says_so(self, asked: Project) -> None:

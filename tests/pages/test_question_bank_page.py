@@ -8,10 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank
-from exam_workbench.bank import drafted_bank, drafts
+from exam_workbench.bank import drafted_bank, list_drafts
 from exam_workbench.grading import make_plan
 from exam_workbench.labels import Policy
-from exam_workbench.records import for_confirming, judgments, set_hold_out
+from exam_workbench.records import for_confirming, set_hold_out, source_judgments
 from exam_workbench.store import Project
 from exam_workbench.study import Examinees, bank_worth
 from exam_workbench.types import Question
@@ -70,14 +70,14 @@ class TestQuestionBank:
         app = visit("question_bank")
         assert unsaved(app) == 0
         edit(app, "What is A?", text="Who is A?")
-        assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+        assert list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
         edit(app, "Who is A?", weight=0.5)
         edit(app, "Who is A?", active=False)
-        changed = drafts(small, "ann")["q1/a"].question
+        changed = list_drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, False)
         assert unsaved(app) == 1
         assert rows(app)[0]["done"] == "reworded, reweighted, retired"
-        assert bank.questions(small, query_id="q1")[0] == QUESTIONS[0]
+        assert bank.list_questions(small, query_id="q1")[0] == QUESTIONS[0]
 
     def test_a_label_that_rests_on_a_part_is_shown_as_on_changes(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?")
@@ -111,7 +111,11 @@ class TestQuestionBank:
         assert judged == {"flip q1 p1": 2, "flip q1 p4": 0}
         share, kept = 0.5, set(judged)
         set_hold_out(small, share, "olga", 3)
-        held = {f"flip {q} {p}" for q, ps in judgments(for_confirming(small) or small, "assessors").items() for p in ps}
+        held = {
+            f"flip {q} {p}"
+            for q, ps in source_judgments(for_confirming(small) or small, "assessors").items()
+            for p in ps
+        }
         assert held & kept and kept - held, "choose a seed that holds out one of them"
         again = visit("question_bank", query="q1")
         assert {one.key for one in again.button if "judged" in one.label} == kept - held
@@ -149,7 +153,7 @@ class TestQuestionBank:
 
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
         edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)
-        changed = drafts(small, "ann")["q1/a"].question
+        changed = list_drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight) == ("Who is A?", 0.5)
 
     def test_a_draft_is_there_for_whoever_comes_back(self, small: Project) -> None:
@@ -162,12 +166,12 @@ class TestQuestionBank:
         app = visit("question_bank")
         for text in ("Who", "Who is", "Who is A?"):
             in_bank(app, edited(app, rows(app)[0]["text"], text=text) | {"stint": 7})
-        assert bank.steps(small, "ann") == (1, 0)
+        assert bank.count_steps(small, "ann") == (1, 0)
         # Left and entered again it is another one.
         in_bank(app, edited(app, "Who is A?", text="Who was A?") | {"stint": 8})
-        assert bank.steps(small, "ann") == (2, 0)
+        assert bank.count_steps(small, "ann") == (2, 0)
         in_bank(app, edited(app, "Who was A?", text="Who is A?") | {"stint": 8})
-        assert bank.steps(small, "ann") == (1, 0)
+        assert bank.count_steps(small, "ann") == (1, 0)
         act(app, "undo")
         assert texts(app)[0] == "What is A?"
 
@@ -181,7 +185,7 @@ class TestQuestionBank:
         sent = [{"n": here["done"] + at, "act": "undo", **place} for at in range(2)]
         leave(app, "bank", acts=sent)
         leave(app, "bank", acts=sent)
-        assert bank.steps(small, "ann") == (0, 1)
+        assert bank.count_steps(small, "ann") == (0, 1)
 
     def test_what_was_done_in_a_window_that_the_server_forgot_is_not_done(self, small: Project) -> None:
         app = visit("question_bank")
@@ -195,18 +199,18 @@ class TestQuestionBank:
         app.text_input("author").set_value("bob")
         sound(app.run())
         in_bank(app, typed)
-        assert list(drafts(small, "ann")) == ["q1/a"]
-        assert list(drafts(small, "bob")) == []
+        assert list(list_drafts(small, "ann")) == ["q1/a"]
+        assert list(list_drafts(small, "bob")) == []
 
     @pytest.mark.parametrize("pressed", ["save", "discard"])
     def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(self, small: Project, pressed: str) -> None:
         app = visit("question_bank")
         edit(app, "What is A?", text="Who is A?")
-        bank.save(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
+        bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
         act(app, pressed)
         assert UNSETTLED in holds(app, "bank")["said"]
         press(app, "mine")
-        assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+        assert list_drafts(small, "ann")["q1/a"].question.text == "Who is A?"
         assert bank.latest_version(small) == 2
 
     def test_taking_back_shows_and_has_the_saved_question(self, small: Project) -> None:
@@ -242,9 +246,9 @@ class TestQuestionBank:
         app = act(visit("question_bank"), "add", query="q1", name="0123456789ab")
         edit(app, "", text="What is new?")
         act(app, "save", note="one more")
-        newest = bank.versions(small)[0]
+        newest = bank.list_versions(small)[0]
         assert (newest.version, newest.note, newest.author, newest.changed) == (2, "one more", "ann", 1)
-        assert [q.text for q in bank.questions(small, query_id="q1")][-1] == "What is new?"
+        assert [q.text for q in bank.list_questions(small, query_id="q1")][-1] == "What is new?"
         assert (holds(app, "bank")["version"], unsaved(app)) == (2, 0)
         app.session_state["more"] = "versions"
         sound(app.run())
@@ -280,7 +284,7 @@ class TestQuestionBank:
         assert holds(app, "bank")["note"] == "1 reworded in query q1"
         act(app, "save")
         assert not app.error
-        assert bank.versions(small)[0].note == "1 reworded in query q1"
+        assert bank.list_versions(small)[0].note == "1 reworded in query q1"
 
     def test_saving_a_question_without_words_says_so_and_keeps_the_changes(self, small: Project) -> None:
         app = visit("question_bank")
@@ -288,7 +292,7 @@ class TestQuestionBank:
         act(app, "save", note="emptied")
         check_refused(app, "empty-question", "q1/a")
         assert bank.latest_version(small) == 1
-        assert "q1/a" in drafts(small, "ann")
+        assert "q1/a" in list_drafts(small, "ann")
 
     def test_the_error_of_a_save_goes_when_its_cause_is_settled_in_another_window(self, small: Project) -> None:
         app, other = visit("question_bank"), visit("question_bank")
@@ -323,18 +327,18 @@ class TestQuestionBank:
         app.text_input("author").set_value("ann")
         sound(app.run())
         assert texts(app)[0] == "Who is A?"
-        assert drafts(small, "bob")["q1/a"].question.text == "Where is A?"
+        assert list_drafts(small, "bob")["q1/a"].question.text == "Where is A?"
 
     def test_what_somebody_else_saves_shows(self, small: Project) -> None:
         app = visit("question_bank")
-        bank.save(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
+        bank.save_version(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
         sound(app.run())
         assert "Saved elsewhere?" in texts(app)
 
     def test_typing_over_what_somebody_else_saved_meanwhile_is_a_conflict(self, small: Project) -> None:
         app = visit("question_bank")
         typed = edited(app, "What is A?", text="Who is A?")
-        bank.save(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
+        bank.save_version(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
         sound(app.run())
         in_bank(app, typed)
         assert holds(app, "bank")["conflicts"] == 1
@@ -367,7 +371,7 @@ class TestQuestionBank:
         assert not shows(app, "another-query") and texts(app) == ["What is Z?"]
 
     def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
-        bank.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
+        bank.save_version(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         assert shows(app, "wording 1", "What is A?")
         assert shows(app, "wording 2", "Who is A?")

@@ -44,7 +44,7 @@ def test_no_line_stands_before_the_first_grades(project: Project) -> None:
 
 def test_a_leaderboard_from_less_than_half_of_the_grades_is_grey(small: Project) -> None:
     assert GREYED not in boxes(visit("leaderboard"))
-    bank.save(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
+    bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     app = visit("leaderboard")
     assert GREYED in boxes(app)
     assert numbers(note(app, "few-graded-why")) == numbers(readiness_line(small, Policy(), "nDCG@10").graded)

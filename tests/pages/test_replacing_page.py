@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from exam_workbench.records import activity
+from exam_workbench.records import list_actions
 from exam_workbench.store import open_project
 from tests.made.projects import fill, judge, new_project
 from tests.made.screens import named, note, numbers, press, served, shows, sound, visit
@@ -42,7 +42,7 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     press(app, "bring back")
     assert judgments(path) == [("p1", 2), ("p2", 1)]
     project = open_project(path)
-    newest, replacing = activity(project).acts[:2]
+    newest, replacing = list_actions(project).acts[:2]
     assert newest.act == "bring back" and numbers(newest.said)[0] == 2 and "nist" in newest.said
     assert replacing.brought_back and not newest.brought_back
     project.close()

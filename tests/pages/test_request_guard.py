@@ -73,7 +73,7 @@ def test_files_that_were_imported_make_room_for_others(
     )
     for session, size in ("mine", 10), ("mine", 20), ("other", 10):
         add(uploads, session, size)
-    request_guard.forget([SimpleNamespace(file_id="of 10")])  # type: ignore[list-item]
+    request_guard.forget_uploads([SimpleNamespace(file_id="of 10")])  # type: ignore[list-item]
     assert list(uploads.file_storage["mine"]) == ["of 20"] and list(uploads.file_storage["other"]) == ["of 10"]
 
 

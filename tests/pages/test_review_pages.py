@@ -14,8 +14,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, labels
-from exam_workbench.exchange import exporting, publications
-from exam_workbench.records import activity
+from exam_workbench.exchange import exporting, list_publications
+from exam_workbench.records import list_actions
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, grade, judge
@@ -63,7 +63,9 @@ def put_one_version(project: Project) -> None:
 def put_two_versions(project: Project) -> None:
     """The same with a second bank version: one question reworded, one retired."""
     put_one_version(project)
-    bank.save(project, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob")
+    bank.save_version(
+        project, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob"
+    )
 
 
 @pytest.fixture
@@ -138,15 +140,15 @@ class TestChanges:
         assert "no-flips" in boxes(app)
 
     def test_what_an_older_version_lacks_is_not_looked_for_where_the_newest_is_graded(self, small: Project) -> None:
-        first = bank.questions(small)[0]
-        bank.save(small, [replace(first, text="What is new of A?")], "reworded", "ann")
-        bank.save(small, [first], "as it was", "ann")
+        first = bank.list_questions(small)[0]
+        bank.save_version(small, [replace(first, text="What is new of A?")], "reworded", "ann")
+        bank.save_version(small, [first], "as it was", "ann")
         app = visit("changes", from_version="2", to_version="3")
         assert numbers(note(app, "partial-labels")) == [2]
         assert numbers(note(app, "grade-older-version")) == [2] and "grading" not in [page for page, _ in linked(app)]
 
     def test_a_version_that_nobody_graded_moves_no_label_so_far(self, small: Project) -> None:
-        bank.save(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
+        bank.save_version(small, [Question("q1/new", "q1", "What is new?")], "one more", "ann")
         app = visit("changes")
         assert "no-flips-so-far" in boxes(app)
 
@@ -160,7 +162,7 @@ class TestChanges:
         assert app.query_params["passage"] in ("p1", ["p1"])
 
     def test_the_address_names_both_states(self, edited: Project) -> None:
-        labels.override(edited, "q1/b", "p2", 0, "says nothing", "ann")
+        labels.add_override(edited, "q1/b", "p2", 0, "says nothing", "ann")
         app = visit("changes", from_version="2", to_version="2", from_overrides="no")
         assert metric(app, "metric differing") == "1"
         (row,) = flips(app)["rows"]
@@ -287,8 +289,8 @@ class TestExport:
         assert not app.warning
 
     def test_failed_pairs_and_stale_overrides_are_named(self, small: Project) -> None:
-        labels.override(small, "q1/a", "p2", 4, "it names A", "ann")
-        bank.save(small, [replace(BANK[0], text="Who is A?")], "a person", "bob")
+        labels.add_override(small, "q1/a", "p2", 4, "it names A", "ann")
+        bank.save_version(small, [replace(BANK[0], text="Who is A?")], "a person", "bob")
         grade(small, {("Who is A?", "p1"): None, ("Who is A?", "p2"): 1}, SPEC)
         app = visit("export")
         stale, failed = note(app, "incomplete").splitlines()[:2]
@@ -301,7 +303,7 @@ class TestExport:
         named(app.text_input, "publication note").set_value(f"first {MARKUP}")
         named(app.button, "publish").click()
         sound(app.run())
-        ((manifest),) = publications(small)
+        ((manifest),) = list_publications(small)
         assert (manifest["published_by"], manifest["note"]) == ("ann", f"first {MARKUP}")
         assert numbers(listed(app))[:2] == [3, 1]
         assert "**y**" not in said(app)
@@ -309,7 +311,7 @@ class TestExport:
         assert named(app.text_input, "publication note").value == ""
 
     def test_every_other_file_is_offered(self, small: Project) -> None:
-        labels.override(small, "q1/b", "p2", 0, "says nothing", "ann")
+        labels.add_override(small, "q1/b", "p2", 0, "says nothing", "ann")
         offered = downloads_of(visit("export"))
         endings = [key.rsplit(".", 1)[-1] for key in offered]
         assert endings.count("zip") == 1
@@ -326,16 +328,16 @@ class TestExport:
         named(app.text_input, "publication note").input("for participants")
         named(app.button, "publish bundle").click()
         sound(app.run())
-        ((manifest),) = publications(small)
+        ((manifest),) = list_publications(small)
         assert manifest["note"] == "for participants"
         assert f"bundle of {manifest['publication']}" in downloads_of(app)
         shown = said(app).replace("\\", "")
         assert re.search(r"Bundle: README.txt \([\d.]+ K?B\), .*test\.qrels \(\d+ B\)", shown)
 
     def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
-        content = exporting.recorded(small, "ann", "bank", "b.csv", lambda: "text")
+        content = exporting.record_export(small, "ann", "bank", "b.csv", lambda: "text")
         assert content == b"text"
-        assert activity(small).acts[0].said == "exported the question bank as b.csv"
+        assert list_actions(small).acts[0].said == "exported the question bank as b.csv"
 
     def test_home_offers_the_qrels_in_one_click(self, small: Project) -> None:
         assert downloads_of(visit("home")) == ["download qrels"]
@@ -343,14 +345,14 @@ class TestExport:
 
 class TestActivity:
     def test_acts_are_shown_as_text_newest_first(self, edited: Project) -> None:
-        labels.override(edited, "q1/b", "p2", 0, MARKUP, "cora")
+        labels.add_override(edited, "q1/b", "p2", 0, MARKUP, "cora")
         shown = html(visit("activity"))
         assert shown.index("cora") < shown.index("bob")
         assert "&lt;b&gt;x&lt;/b&gt;" in shown
         assert re.search(r"\b2\b\D*\bafter the meeting\b", shown)
 
     def test_an_act_leads_to_its_object(self, edited: Project) -> None:
-        labels.override(edited, "q1/b", "p2", 0, "nothing", "cora")
+        labels.add_override(edited, "q1/b", "p2", 0, "nothing", "cora")
         found = linked(visit("activity"))
         assert found[0][0] == "passages"
         assert "query=q1" in found[0][1]

@@ -63,11 +63,11 @@ def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 @pytest.fixture
 def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
     """Let the browser be that of somebody who is logged in; None for nobody."""
-    monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"client_id": "x"}})
+    monkeypatch.setattr(visitor, "server_secrets", lambda: {"auth": {"client_id": "x"}})
 
     def be(name: str | None, **claims: Any) -> None:
         said = {"email": f"{name}@x.org", "iat": time.time(), "aud": "x", **claims} if name else None
-        monkeypatch.setattr(login, "claims", lambda: said)
+        monkeypatch.setattr(login, "login_claims", lambda: said)
 
     return be
 
@@ -162,14 +162,16 @@ def test_a_server_without_the_package_for_logins_says_so(shared: Project, log_in
 
 
 def test_a_login_is_older_than_allowed_after_half_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not login.expired({"iat": 1000}, 1000 + 11.9 * 3600)
-    assert login.expired({"iat": 1000}, 1000 + 12.1 * 3600)
+    assert not login.is_expired({"iat": 1000}, 1000 + 11.9 * 3600)
+    assert login.is_expired({"iat": 1000}, 1000 + 12.1 * 3600)
     monkeypatch.setenv(login.HOURS_VARIABLE, "1")
-    assert login.expired({"iat": 1000}, 1000 + 1.1 * 3600)
+    assert login.is_expired({"iat": 1000}, 1000 + 1.1 * 3600)
 
 
 def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}})
+    monkeypatch.setattr(
+        visitor, "server_secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}}
+    )
     assert login.meant_for_us({"provider": "ours", "aud": "a"})
     assert login.meant_for_us({"provider": "ours", "aud": ["c", "a"]})
     for provider, audience in ("other", "a"), ("third", "a"), (None, "a"), ("ours", ["b"]), ("ours", None):

@@ -38,11 +38,11 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_path: Path) -> None:
     """Else a slip of the pen in them would open the server to everybody, with every right."""
     write(None)
-    assert not login.needed() and dict(visitor.secrets()) == {}
+    assert not login.is_required() and dict(visitor.server_secrets()) == {}
     write(AUTH)
-    assert login.needed()
+    assert login.is_required()
     write("[auth]\nclient_id = workbench\n")
-    asks: list[Callable[[], object]] = [login.needed, login.identity, login.can_log_in, visitor.unshared]
+    asks: list[Callable[[], object]] = [login.is_required, login.current_identity, login.can_log_in, visitor.is_alone]
     for ask in asks:
         with refusal("secrets-unreadable", "secrets.toml"):
             ask()
@@ -50,7 +50,7 @@ def test_secrets_that_cannot_be_read_are_not_taken_for_none(write: Write, tmp_pa
     write(None)
     (tmp_path / "secrets.toml").mkdir()
     with refusal("secrets-unreadable", "secrets.toml"):
-        login.needed()
+        login.is_required()
 
 
 def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,11 +59,11 @@ def test_where_a_login_is_demanded_nobody_comes_in_without_one(write: Write, mon
     monkeypatch.setenv(login.DEMAND_VARIABLE, "1")
     for content in None, "[endpoints.Lab]\nmodels = []\n":
         write(content)
-        assert login.needed()
+        assert login.is_required()
         with refusal("no-login", "secrets.toml", "[auth]"):
             login.can_log_in()
     write(AUTH)
     login.can_log_in()
     monkeypatch.setenv(login.DEMAND_VARIABLE, "0")
     write(None)
-    assert not login.needed()
+    assert not login.is_required()

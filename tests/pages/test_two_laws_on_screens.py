@@ -63,7 +63,7 @@ def test_the_measures_screen_counts_queries_beside_every_correlation(part: Proje
 
 
 def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:
-    bank.save(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
+    bank.save_version(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
     assert {2, 3, 5} <= set(numbers(note(visit("changes", from_version="1", to_version="2"), "about-change")))
 
 
@@ -74,10 +74,10 @@ def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
     assert row["text"] is None
     # A box that is emptied again leaves words that nobody knows as they are.
     edit(app, None, text="  ")
-    assert not bank.drafts(by_id, "ann")
+    assert not bank.list_drafts(by_id, "ann")
     edit(app, None, text="How do I bake bread?")
-    assert bank.drafts(by_id, "ann")[row["id"]].question.text == "How do I bake bread?"
-    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    assert bank.list_drafts(by_id, "ann")[row["id"]].question.text == "How do I bake bread?"
+    bank.save_version(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     text = said(visit("changes", from_version="1", to_version="2", differs="Questions"))
     text += html(visit("changes", from_version="1", to_version="2", differs="Questions"))
     assert "words not known" in text

@@ -25,7 +25,7 @@ SECRET = "not-for-anybody-else-0123456789"
 @pytest.fixture(autouse=True)
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that several people use, with a password of its own in the environment."""
-    monkeypatch.setattr(visitor, "unshared", lambda: False)
+    monkeypatch.setattr(visitor, "is_alone", lambda: False)
     for name in (*access.WELL_KNOWN, "OPENAI_BASE_URL", "EXAM_ENDPOINTS", "EXAM_MODEL_FOLDERS", "EXAM_HUB_MODELS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from exam_workbench.cli import cli
 from exam_workbench.exams import Plan, Sit, add_student, start_sitting
 from exam_workbench.grading import Request, start_job
-from exam_workbench.jobs import _job_run as job_run, jobs
+from exam_workbench.jobs import _job_run as job_run, find_jobs
 from exam_workbench.store import open_project
 from pages.parts.shared import ui
-from pages.parts.shared.job_progress import standing_still, state
+from pages.parts.shared.job_progress import describe_state, standing_still
 from pages.parts.shared.ui import plain
 from tests.grading.test_elsewhere import QUESTIONS, RUNS, rater
 from tests.grading.test_grading import HashGrader
@@ -57,13 +57,13 @@ def test_the_screen_says_that_a_job_waits_and_when_it_tries_again(tmp_path: Path
     until(lambda: job.control.awaited or job.progress.over)
     waits = job.control.awaited
     assert waits is not None and waits.until is not None
-    assert times(state(job)) == [f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)]
-    assert plain(waits.reason) in state(job)
+    assert times(describe_state(job)) == [f"{when:%H:%M}" for when in (waits.next_try, waits.until, job.started_at)]
+    assert plain(waits.reason) in describe_state(job)
     job.control.pause()
-    assert times(state(job)) == [f"{job.started_at:%H:%M}"]
+    assert times(describe_state(job)) == [f"{job.started_at:%H:%M}"]
     job.control.cancel()
     assert job.wait(60)
-    assert [(one.state, one.done, one.failed) for one in jobs(project)] == [("cancelled", 0, 0)]
+    assert [(one.state, one.done, one.failed) for one in find_jobs(project)] == [("cancelled", 0, 0)]
     project.close()
 
 
@@ -84,9 +84,9 @@ def test_a_job_from_which_nothing_comes_says_so_and_promises_no_rate(
     assert job.quiet is None
     now = time.monotonic
     monkeypatch.setattr("exam_workbench.jobs._job_run.time.monotonic", lambda: now() + 40)
-    assert job.quiet is not None and numbers(state(job))[0] >= 40
+    assert job.quiet is not None and numbers(describe_state(job))[0] >= 40
     job.control.pause()
-    assert numbers(state(job))[0] != 40
+    assert numbers(describe_state(job))[0] != 40
     job.control.resume()
     go_on.set()
     assert job.wait(30)

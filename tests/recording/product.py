@@ -79,7 +79,7 @@ def run(words: Sequence[str], project: Path) -> tuple[int, str, str]:
     streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
     with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         try:
-            code = cli.run(words)
+            code = cli.run_command(words)
         except Exception as error:
             code = -1
             streams[1].write("".join(traceback.format_exception_only(error)))
@@ -106,7 +106,7 @@ def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """Yield a client of a server that has a project open, and a token for each role."""
     os.environ["EXAM_LIMIT_REQUESTS"] = "1000000"
     server.open_doors("http://127.0.0.1:1")
-    server.hold(project)
+    server.hold_project(project)
     door = find_door(project)
     assert door is not None
     client = TestClient(Starlette(routes=server.routes()), raise_server_exceptions=False)
@@ -119,7 +119,7 @@ def served(project: Path) -> Iterator[tuple[TestClient, dict[str, str]]]:
             tokens[role] = answer.text.strip()
         yield client, tokens
     finally:
-        server.let_go()
+        server.close_all_projects()
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -55,10 +55,10 @@ def _worked(path: Path) -> None:
 
 def _made(path: Path) -> None:
     """Make a small project with a cascade, an audit and invented grades."""
-    from exam_workbench.store import create
+    from exam_workbench.store import create_project
     from tests.server.hostile import fill_attacked
 
-    project = create(path)
+    project = create_project(path)
     fill_attacked(project)
     project.close()
 

@@ -11,11 +11,11 @@ from datetime import date, timedelta
 import pytest
 
 from exam_workbench import bank, labels
-from exam_workbench.exchange import publish
+from exam_workbench.exchange import publish_qrels
 from exam_workbench.labels import Policy
-from exam_workbench.records import Sought, activity, activity_csv, judging, kinds_of_act, people
-from exam_workbench.records._activity_sentences import sentence
-from exam_workbench.store import Project, log
+from exam_workbench.records import Sought, activity_csv, judging, kinds_of_act, list_actions, people
+from exam_workbench.records._activity_sentences import action_sentence
+from exam_workbench.store import Project, log_action
 from exam_workbench.types import Question
 from tests.made.projects import fill, made_project
 from tests.made.refusals import mentions
@@ -26,11 +26,11 @@ GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1")
 
 def be_busy(project: Project) -> None:
     fill(project, BANK, GRADES, {"x": {"q1": ["p1", "p2"]}})
-    key = labels.override(project, "q1/a", "p2", 4, "it names A", "ann")
-    bank.save(project, [replace(BANK[0], text="Who is A?")], "A is a person", "bob")
-    labels.withdraw(project, key, "ann")
-    judging.judge(project, "q1", "p1", 2, "cora", "clear")
-    publish(project, Policy(), "bob", note="for the meeting")
+    key = labels.add_override(project, "q1/a", "p2", 4, "it names A", "ann")
+    bank.save_version(project, [replace(BANK[0], text="Who is A?")], "A is a person", "bob")
+    labels.withdraw_by_key(project, key, "ann")
+    judging.judge_passage(project, "q1", "p1", 2, "cora", "clear")
+    publish_qrels(project, Policy(), "bob", note="for the meeting")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def said(project: Project, **sought: object) -> list[str]:
-    return [f"{act.author} {act.said}" for act in activity(project, Sought(**sought)).acts]
+    return [f"{act.author} {act.said}" for act in list_actions(project, Sought(**sought)).acts]
 
 
 def test_acts_are_sentences_newest_first(busy):
@@ -54,13 +54,13 @@ def test_acts_are_sentences_newest_first(busy):
         ("ann", "override", "“What is A?”", "“text of p2”", "4: it names A"),
         ("tester", "save bank", "1: made for a test"),
     ]
-    for act, (author, kind, *values) in zip(activity(busy).acts, expected, strict=True):
+    for act, (author, kind, *values) in zip(list_actions(busy).acts, expected, strict=True):
         assert (act.author, act.act) == (author, kind)
         assert [value for value in values if value not in act.said] == [], act.said
 
 
 def test_acts_lead_to_where_their_object_can_be_seen(busy):
-    places = {act.act: act.place for act in reversed(activity(busy).acts)}
+    places = {act.act: act.place for act in reversed(list_actions(busy).acts)}
     at_passage = ("passages", {"question": "q1/a", "query": "q1", "passage": "p2"})
     assert places["override"] == places["withdraw override"] == at_passage
     assert places["judge"] == ("passages", {"query": "q1", "passage": "p1"})
@@ -83,18 +83,18 @@ def test_acts_lead_to_where_their_object_can_be_seen(busy):
     ],
 )
 def test_acts_are_found_by_person_act_day_and_words(busy, sought, acts):
-    found = activity(busy, Sought(**sought))
+    found = list_actions(busy, Sought(**sought))
     assert [act.act for act in found.acts] == acts
     assert found.total == len(acts)
 
 
 def test_a_day_is_whole(busy):
-    day = activity(busy).acts[0].happened_at.date()
-    assert activity(busy, Sought(since=day, until=day)).total > 0
+    day = list_actions(busy).acts[0].happened_at.date()
+    assert list_actions(busy, Sought(since=day, until=day)).total > 0
 
 
 def test_pages_do_not_overlap_and_the_total_is_of_all(busy):
-    pages = [activity(busy, page_size=4, page=page) for page in (1, 2, 3)]
+    pages = [list_actions(busy, page_size=4, page=page) for page in (1, 2, 3)]
     assert [(found.total, len(found.acts)) for found in pages] == [(6, 4), (6, 2), (6, 0)]
     keys = [act.key for found in pages for act in found.acts]
     assert keys == sorted(set(keys), reverse=True)
@@ -106,13 +106,13 @@ def test_the_people_and_the_kinds_of_act_are_those_of_the_log(busy):
 
 
 def test_an_empty_project_has_no_activity(project):
-    assert activity(project).total == 0
+    assert list_actions(project).total == 0
     assert people(project) == kinds_of_act(project) == []
 
 
 def test_the_csv_opens_harmlessly(tmp_path):
     project = made_project(tmp_path / "busy.duckdb", be_busy)
-    labels.override(project, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
+    labels.add_override(project, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
     rows = list(csv.reader(io.StringIO(activity_csv(project), newline="")))
     project.close()
     assert rows[0] == ["happened_at", "who", "act", "what", "detail"]
@@ -145,7 +145,7 @@ def test_the_csv_opens_harmlessly(tmp_path):
     ],
 )  # fmt: skip
 def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, values):
-    found = sentence(act, detail)
+    found = action_sentence(act, detail)
     assert [value for value in values if not mentions(found, value)] == [], found
 
 
@@ -162,24 +162,24 @@ def test_acts_on_answers_audits_and_targets_lead_to_their_screens(project):
     }  # fmt: skip
     with project.transaction() as cursor:
         for act, (detail, _) in acts.items():
-            log(cursor, "ann", act, **detail)
-    places = {act.act: act.place for act in activity(project).acts}
+            log_action(cursor, "ann", act, **detail)
+    places = {act.act: act.place for act in list_actions(project).acts}
     assert {act: places[act] for act in acts} == {act: place for act, (_, place) in acts.items()}
 
 
 def test_an_act_about_what_is_gone_still_reads(project):
     with project.transaction() as cursor:
-        log(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
-        log(cursor, "ann", "withdraw override", override="no number")
+        log_action(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
+        log_action(cursor, "ann", "withdraw override", override="no number")
     withdrawn, overridden = said(project)
     assert "None" not in withdrawn and "no number" not in withdrawn
     assert [value for value in ("“gone”", "“lost”", "3: why") if value not in overridden] == [], overridden
-    assert [act.place for act in activity(project).acts] == [None, None]
+    assert [act.place for act in list_actions(project).acts] == [None, None]
 
 
 @pytest.mark.parametrize("words", ['said "no"', "a\\b", "one\ntwo"])
 def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {}, {})
-    bank.save(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
-    assert activity(project, Sought(words=words)).total == 1
-    assert activity(project, Sought(words=f"{words} thrice")).total == 0
+    bank.save_version(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
+    assert list_actions(project, Sought(words=words)).total == 1
+    assert list_actions(project, Sought(words=f"{words} thrice")).total == 0

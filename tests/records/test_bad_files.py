@@ -15,7 +15,7 @@ import pytest
 from exam_workbench import bank
 from exam_workbench.bank import put_draft
 from exam_workbench.errors import ProjectError
-from exam_workbench.exchange import recorded
+from exam_workbench.exchange import record_export
 from exam_workbench.store import _opening as projects, open_project
 from exam_workbench.types import Question
 from tests.cli.test_reading_together import run
@@ -154,7 +154,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 1 + GRADED
     with refusal("cannot-write-file", "some.duckdb", kind=ProjectError):
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
-    assert recorded(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
+    assert record_export(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
     project.close()
     assert run(path, monkeypatch, "status") == 0
     failures = kept_failures(monkeypatch)
@@ -236,7 +236,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
     sound(app.run())
     assert holds(app, "bank")["refused"] == {} and texts(app)[0] == "Typed?"
     project = open_project(path)
-    assert [draft.question.text for draft in bank.drafts(project, "ann").values()] == ["Typed?"]
+    assert [draft.question.text for draft in bank.list_drafts(project, "ann").values()] == ["Typed?"]
     project.close()
 
 

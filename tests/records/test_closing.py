@@ -25,8 +25,8 @@ from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
 from exam_workbench import bank
-from exam_workbench.bank import drafts, put_draft, put_grader
-from exam_workbench.exchange import check, export_project, import_project
+from exam_workbench.bank import list_drafts, put_draft, put_grader
+from exam_workbench.exchange import check_project, export_project, import_project
 from exam_workbench.records import add_job
 from exam_workbench.store import Project, _database, open_project
 from exam_workbench.store._database import has_log
@@ -51,7 +51,7 @@ def reword(project: Project, words: str) -> None:
 
 
 def wording(project: Project) -> str | None:
-    return next((draft.question.text for draft in drafts(project, "ann").values()), None)
+    return next((draft.question.text for draft in list_drafts(project, "ann").values()), None)
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -105,22 +105,22 @@ def test_a_copy_whose_file_and_log_are_of_two_moments_says_so_and_a_check_finds_
     project: Project, log_first: bool
 ) -> None:
     """The engine reads such a log without a word: what was saved between the two moments is missing, or there twice."""
-    bank.save(project, [Question("q1/a", "q1", "First?")], "", "ann")
+    bank.save_version(project, [Question("q1/a", "q1", "First?")], "", "ann")
     copy = project.path.with_name("copy.duckdb")
     pairs = [(project.path, copy), (_database.log_of(project.path), _database.log_of(copy))]
     if log_first:
         pairs.reverse()
     shutil.copy(*pairs[0])
     assert project.checkpoint()
-    bank.save(project, [Question("q1/a", "q1", "Second?")], "", "ann")
+    bank.save_version(project, [Question("q1/a", "q1", "Second?")], "", "ann")
     shutil.copy(*pairs[1])
     project.close()
     mixed = open_project(copy)
     # Of a copy with its log it is said how to check it; nothing of a file that was only not closed.
-    assert "exam check" in mixed.not_closed and any(check(mixed).values())
+    assert "exam check" in mixed.not_closed and any(check_project(mixed).values())
     mixed.close()
     whole = open_project(project.path)
-    assert not any(check(whole).values())
+    assert not any(check_project(whole).values())
     whole.close()
 
 
@@ -154,7 +154,7 @@ def test_while_changes_keep_coming_the_log_waits_but_not_for_ever(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marked: list[Path] = []
-    mark = _database.mark
+    mark = _database.write_open_mark
 
     def counted(connection: Any, path: Path) -> None:
         # A project that an earlier test left open may be written out meanwhile.
@@ -162,7 +162,7 @@ def test_while_changes_keep_coming_the_log_waits_but_not_for_ever(
             marked.append(path)
         mark(connection, path)
 
-    monkeypatch.setattr(_database, "mark", counted)
+    monkeypatch.setattr(_database, "write_open_mark", counted)
     monkeypatch.setattr(_database, "IDLE", 30.0)
     monkeypatch.setattr(_database, "LONGEST", 0.5)
     project.checkpoint_when_idle()

@@ -18,7 +18,7 @@ from exam_workbench.errors import FileError
 from exam_workbench.exchange import exporting, graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.grading import Request, run_job
-from exam_workbench.labels import override, overrides, withdraw
+from exam_workbench.labels import add_override, find_overrides, withdraw_by_key
 from exam_workbench.records import (
     PassageFiles,
     add_kept_passages,
@@ -80,8 +80,8 @@ def asked_of(project: Project, spec: GraderSpec) -> set[Asked]:
 
 @pytest.mark.parametrize("reads", [[], ["answer_key"], ["answer_key", "choices"]])
 def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: list[str]) -> None:
-    bank.save(project, [QUESTION], "a note\x1f", "ann")
-    saved = bank.questions(project, query_id="q")[-1]
+    bank.save_version(project, [QUESTION], "a note\x1f", "ann")
+    saved = bank.list_questions(project, query_id="q")[-1]
     assert (saved.text, saved.answer_key, saved.choices, saved.note) == (
         CLEAN, "r ise", ("f all", "r ise"), "n ote",
     )  # fmt: skip
@@ -94,28 +94,28 @@ def test_a_question_with_control_signs_is_asked_whole(project: Project, reads: l
 def test_a_question_that_an_earlier_version_took_in_as_it_was_is_asked_whole(
     project: Project, reads: list[str]
 ) -> None:
-    bank.save(project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann")
+    bank.save_version(project, [replace(QUESTION, answer_key="rise", choices=("fall", "rise"))], "", "ann")
     old = "Which \x1fis it?"
     with project.transaction() as cursor:
         cursor.execute("UPDATE question_texts SET text = ? WHERE text = ?", [old, CLEAN])
     asked = asked_of(project, replace(READING, parameters={"reads": reads}))
     assert Asked(old, *(("rise", ("fall", "rise"))[: len(reads)])) in asked
     # Another weight is no other wording: the grades stay.
-    kept = bank.questions(project, query_id="q")[-1]
-    bank.save(project, [replace(kept, weight=2.0)], "", "ann")
-    assert bank.questions(project, query_id="q")[-1].text == old
+    kept = bank.list_questions(project, query_id="q")[-1]
+    bank.save_version(project, [replace(kept, weight=2.0)], "", "ann")
+    assert bank.list_questions(project, query_id="q")[-1].text == old
     import_files(project, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann")
-    assert bank.questions(project, query_id="q")[-1].text == old
+    assert bank.list_questions(project, query_id="q")[-1].text == old
 
 
 def test_a_draft_holds_the_clean_text_and_is_edited_on(project: Project) -> None:
     question = Question("q/new", "q", "")
     bank.put_draft(project, "ann", question)
     bank.change_draft(project, "ann", question, "text", DIRTY, over="")
-    assert bank.drafts(project, "ann")["q/new"].question.text == CLEAN
+    assert bank.list_drafts(project, "ann")["q/new"].question.text == CLEAN
     bank.change_draft(project, "ann", question, "text", "Better?", over=DIRTY)
     bank.save_drafts(project, "ann", "note \ud83d\x1f")
-    assert bank.questions(project, query_id="q")[-1].text == "Better?"
+    assert bank.list_questions(project, query_id="q")[-1].text == "Better?"
 
 
 def test_a_collection_from_a_script_is_kept_clean(project: Project) -> None:
@@ -138,26 +138,26 @@ def test_a_passage_that_an_earlier_version_took_in_as_it_was_can_come_again(proj
 
 
 def test_reasons_and_names_are_kept_clean(project: Project) -> None:
-    override(project, "q/0", "p1", 3, "so\x1f it\ud83d is", "a\x1fnn")
-    assert overrides(project)[0].reason == "so  it  is"
+    add_override(project, "q/0", "p1", 3, "so\x1f it\ud83d is", "a\x1fnn")
+    assert find_overrides(project)[0].reason == "so  it  is"
     assert source_of("An\nn\x1f") == source_of("An n")
     with refusal("empty-reason"):
-        override(project, "q/0", "p1", 3, "\x1f\x00", "ann")
-    key = override(project, "q/0", "p2", 3, "it is", "an\udcffn")
-    withdraw(project, key, "bo\udcffb")
+        add_override(project, "q/0", "p1", 3, "\x1f\x00", "ann")
+    key = add_override(project, "q/0", "p2", 3, "it is", "an\udcffn")
+    withdraw_by_key(project, key, "bo\udcffb")
     assert project.rows("SELECT author, withdrawn_by FROM overrides WHERE override_key = ?", [key]) == [
         ("an n", "bo b")
     ]
-    bank.save(project, [Question("q/0", "q", "How?")], "", "an\udcffn")
-    assert bank.history(project, "q/0")[0].author == "an n"
+    bank.save_version(project, [Question("q/0", "q", "How?")], "", "an\udcffn")
+    assert bank.question_history(project, "q/0")[0].author == "an n"
     save_named_grader(project, "my\x1f\ngrader", "embedding", {}, "ann")
     assert project.rows("SELECT name FROM named_graders") == [("my grader",)]
 
 
 def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(project: Project) -> None:
     blank = Question("q/0", "q", "Why?", answer_key="\x1f", choices=("\x00", "this"), note="\x1f \x00")
-    bank.save(project, [blank], "", "ann")
-    found = bank.questions(project)[0]
+    bank.save_version(project, [blank], "", "ann")
+    found = bank.list_questions(project)[0]
     assert (found.answer_key, found.choices, found.note) == (None, ("this",), None)
     # What is exported can be read again.
     import_files(project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann")
@@ -167,7 +167,7 @@ def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(proje
 def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(unchanged: Project, name: str) -> None:
     question = Question("q/0", "q", "Why?", subtopic_id=name)
     for door in (
-        lambda: bank.save(unchanged, [question], "", "ann"),
+        lambda: bank.save_version(unchanged, [question], "", "ann"),
         lambda: bank.put_draft(unchanged, "ann", question),
     ):
         with refusal("invalid-name"):
@@ -228,7 +228,7 @@ def test_runs_sources_and_questions_may_have_blanks_in_their_names(project: Proj
         stage_judgments(cursor, [Judgment("q", "p1", 1)])
         assert write_judgments(cursor, "Ann Müller") == 1
         clear_runs(cursor, [("my run", "my run", "my run.txt")])
-    bank.save(project, [Question("q 1", "q", "Why so?")], "", "ann")
+    bank.save_version(project, [Question("q 1", "q", "Why so?")], "", "ann")
     assert {source for (source,) in project.rows("SELECT name FROM sources")} == {"Ann Müller"}
 
 
@@ -270,7 +270,7 @@ def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) 
     answer = [{"text": "One.\r\n", "citations": []}, {"text": "T\r\nwo\x1f.", "citations": ["d1"]}]
     responses = json.dumps({"run": "r", "query_id": "q", "answer": answer})
     import_files(project, "responses", [Source("r.jsonl", data=responses.encode())], "ann")
-    assert bank.questions(project, query_id="q")[-1].text == "A B?"
+    assert bank.list_questions(project, query_id="q")[-1].text == "A B?"
     texts = dict(project.rows("SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"))
     assert texts["p7"] == "a b\x85c" and texts["r/q/1"] == "One. T\nwo ."
     ((begin, end, cited),) = project.rows(
@@ -281,7 +281,7 @@ def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) 
 
 
 def test_a_graded_file_with_control_signs_keeps_its_grades(project: Project, tmp_path: Path) -> None:
-    bank.save(project, [replace(QUESTION, text="Why  so?")], "", "ann")
+    bank.save_version(project, [replace(QUESTION, text="Why  so?")], "", "ann")
     asked_of(project, READING)
     text = gzip.decompress(exporting.graded_file(project)).decode().replace("Why  so?", "Why \\u001fso?")
     other = new_project(tmp_path / "other.duckdb")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import save
+from exam_workbench.bank import save_version
 from exam_workbench.errors import InputError
-from exam_workbench.exchange._integrity import faults
+from exam_workbench.exchange._integrity import find_faults
 from exam_workbench.labels import Policy, official_board
-from exam_workbench.records import activity, for_confirming, for_tuning, hold_out, judgments, set_hold_out
-from exam_workbench.review import Judgments, LabelChange, Labels, agreement, confirmation, directions
+from exam_workbench.records import for_confirming, for_tuning, hold_out, list_actions, set_hold_out, source_judgments
+from exam_workbench.review import Judgments, LabelChange, Labels, count_directions, find_confirmation, side_agreement
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, judge
@@ -36,7 +36,7 @@ def judged(project: Project) -> Project:
 
 
 def pairs(project: Project) -> set[tuple[str, str]]:
-    return {(query, passage) for query, of in judgments(project, "assessors").items() for passage in of}
+    return {(query, passage) for query, of in source_judgments(project, "assessors").items() for passage in of}
 
 
 def held(project: Project) -> Project:
@@ -54,8 +54,8 @@ def test_a_share_of_each_query_is_held_out_and_the_rest_is_read_while_editing(ju
         assert 8 <= sum(one[0] == query for one in out) <= 28
     found = hold_out(judged)
     assert found is not None and (found.share, found.seed) == (0.3, 7)
-    assert judged.read(lambda cursor: [*faults(cursor)]) == []
-    assert activity(judged).acts[0].act == "hold out judgments"
+    assert judged.read(lambda cursor: [*find_faults(cursor)]) == []
+    assert list_actions(judged).acts[0].act == "hold out judgments"
 
 
 def test_the_seed_decides_and_later_judgments_move_nothing(judged: Project) -> None:
@@ -82,17 +82,17 @@ def test_the_official_leaderboard_while_editing_rests_on_the_others(judged: Proj
 
 def test_agreement_is_reported_on_what_was_held_out_or_says_that_the_bank_was_tuned(judged: Project) -> None:
     sides = Labels(Policy()), Judgments("assessors")
-    found = confirmation(judged, *sides)
+    found = find_confirmation(judged, *sides)
     assert found is not None and found.held_out is None and not found.tuned
-    save(judged, [Question("q1/a", "q1", "What is q1, exactly?")], "reworded", "ann")
-    found = confirmation(judged, *sides)
+    save_version(judged, [Question("q1/a", "q1", "What is q1, exactly?")], "reworded", "ann")
+    found = find_confirmation(judged, *sides)
     assert found is not None and found.tuned
     set_hold_out(judged, 0.4, "olga", 5)
-    found = confirmation(judged, Labels(Policy(bank_version=1)), Judgments("assessors"))
+    found = find_confirmation(judged, Labels(Policy(bank_version=1)), Judgments("assessors"))
     assert found is not None and found.held_out is not None and not found.tuned
     assert (found.held_out.n, found.version) == (len(pairs(held(judged))), 2)
-    assert agreement(for_tuning(judged), Labels(Policy(bank_version=1)), sides[1]).n == 120 - found.held_out.n
-    assert confirmation(judged, Labels(Policy()), Labels(Policy())) is None
+    assert side_agreement(for_tuning(judged), Labels(Policy(bank_version=1)), sides[1]).n == 120 - found.held_out.n
+    assert find_confirmation(judged, Labels(Policy()), Labels(Policy())) is None
 
 
 @pytest.mark.parametrize("share", [-0.1, 1, 2])
@@ -123,6 +123,6 @@ def test_directions_count_towards_judgments() -> None:
 
     found = [change("a", 1, 4), change("b", 4, 0), change("c", None, 2), change("d", 3, None), change("e", 2, 3)]
     found.append(change("f", 5, 4))
-    counted = directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1}}, 5, 3)
+    counted = count_directions(found, {"q": {"a": 2, "b": 3, "c": 0, "d": 0, "f": 1}}, 5, 3)
     # Lowering the label of a passage judged 1 of 3 from 5 to 4 brings it closer. Labels that come or go are neither.
     assert (counted.up, counted.down, counted.towards, counted.away) == (3, 3, 2, 1)

@@ -13,10 +13,10 @@ import pytest
 import exam_workbench
 from exam_workbench import cli
 from exam_workbench.errors import InputError, ProjectError
-from exam_workbench.exchange import check
+from exam_workbench.exchange import check_project
 from exam_workbench.records import peek_members
-from exam_workbench.store import Project, connected, create, migrations, open_project, restore
-from exam_workbench.store._backups import verify
+from exam_workbench.store import Project, create_project, database_connection, migrations, open_project, restore_backup
+from exam_workbench.store._backups import verify_backup
 from tests.made.engine_failure import break_database
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, file_of, made_project
@@ -95,15 +95,15 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
             open_project(path, read_only)
         assert "sent.duckdb" in refused.value.message and refused.value.hint
     with pytest.raises(ProjectError):
-        verify(path)
+        verify_backup(path)
     with pytest.raises(ProjectError):
-        restore(path, tmp_path / "restored.duckdb", "ann")
+        restore_backup(path, tmp_path / "restored.duckdb", "ann")
     assert peek_members(path) == frozenset()
     monkeypatch.chdir(tmp_path)
     # Every command opens the project by the same function: all of them on one attack, and each attack by one of them.
     at = list(ATTACKS).index(attack)
     for words in COMMANDS if attack == FIRST else COMMANDS[at % len(COMMANDS) :][:1]:
-        assert cli.run([*words, "--project", str(path)]) == 1
+        assert cli.run_command([*words, "--project", str(path)]) == 1
         said = capsys.readouterr()
         assert said.out == "" and said.err.startswith("exam: ") and said.err.count("\n") == 1
         assert "the secret" not in said.err
@@ -112,12 +112,12 @@ def test_a_project_with_foreign_objects_is_refused_before_anything_in_it_runs(
 
 def test_a_schema_of_every_step_opens_also_to_be_read(tmp_path: Path) -> None:
     path = tmp_path / "growing.duckdb"
-    for number, name in enumerate(migrations.names(), 1):
-        with connected(path) as connection:
-            migrations.upgrade(connection, [name])
+    for number, name in enumerate(migrations.migration_names(), 1):
+        with database_connection(path) as connection:
+            migrations.apply_migrations(connection, [name])
         # When a file is opened again, the engine writes some definitions in other words.
-        with connected(path, read_only=True) as connection:
-            assert len(migrations.applied(connection)) == number
+        with database_connection(path, read_only=True) as connection:
+            assert len(migrations.applied_migrations(connection)) == number
             assert migrations.digest_of(migrations.read_objects(connection)) in migrations.DIGESTS.read_text()
 
 
@@ -211,7 +211,7 @@ def test_a_project_is_opened_through_a_link_and_in_a_folder_with_signs_of_patter
     assert set(tmp_path.iterdir()) == {folder, link, secret}
     # DuckDB takes what follows the sign for parameters, and would keep its log elsewhere.
     with pytest.raises(InputError):
-        create(tmp_path / "a?.duckdb")
+        create_project(tmp_path / "a?.duckdb")
 
 
 def test_only_three_functions_open_a_database() -> None:
@@ -231,16 +231,16 @@ def test_a_project_of_the_first_release_is_upgraded_with_all_that_it_holds(
     path = tmp_path / "early.duckdb"
     with monkeypatch.context() as early:
         early.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
-        create(path).close()
+        create_project(path).close()
     with duckdb.connect(path) as old:
         old.execute("SELECT nextval('keys') FROM range(100)").fetchall()
         for table, rows in EARLY.items():
             old.execute(f"INSERT INTO {table} VALUES {rows}")
     project = open_project(path)
-    assert not any(check(project).values())
+    assert not any(check_project(project).values())
     project.close()
-    assert cli.run(["leaderboard", "--project", str(path), "--measure", "nDCG@2"]) == 0
-    assert cli.run(["export", "qrels", "--project", str(path), "-o", str(tmp_path / "early.qrels")]) == 0
+    assert cli.run_command(["leaderboard", "--project", str(path), "--measure", "nDCG@2"]) == 0
+    assert cli.run_command(["export", "qrels", "--project", str(path), "-o", str(tmp_path / "early.qrels")]) == 0
     assert (tmp_path / "early.qrels").read_text().split() == ["q1", "0", "p1", "4", "q1", "0", "p2", "0"]
     with duckdb.connect(tmp_path / "early.duckdb.before-0002_draft_steps", read_only=True) as kept:
         assert kept.execute("SELECT rating FROM grades ORDER BY 1").fetchall() == [(0,), (4,)]

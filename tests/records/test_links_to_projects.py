@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.cli import run
+from exam_workbench.cli import run_command
 from exam_workbench.errors import InputError, WorkbenchError
-from exam_workbench.server import hold, let_go, with_role
-from exam_workbench.store import create, find_door
+from exam_workbench.server import close_all_projects, hold_project, projects_with_role
+from exam_workbench.store import create_project, find_door
 from pages.parts.shared import login, ui
 from tests.made.projects import new_project
 from tests.made.screens import served, visit
@@ -34,24 +34,24 @@ def test_a_link_that_leads_to_no_project_is_refused_with_a_sentence(links: Path)
     for name in "none", "loop", "notes":
         path = links / f"{name}.duckdb"
         assert find_door(path) is None
-        assert with_role({name: path}, "ann@x.org") == {}
-        assert run(["status", "--project", str(path)]) in (1, 2)
+        assert projects_with_role({name: path}, "ann@x.org") == {}
+        assert run_command(["status", "--project", str(path)]) in (1, 2)
         with pytest.raises(WorkbenchError):
-            hold(path)
+            hold_project(path)
     assert (links.parent / "notes.txt").read_text() == "These are notes.\n"
 
 
 def test_a_link_leads_to_the_project_that_is_open_already(links: Path) -> None:
     try:
-        assert hold(links / "real.duckdb") is hold(links.parent / "real.duckdb")
+        assert hold_project(links / "real.duckdb") is hold_project(links.parent / "real.duckdb")
     finally:
-        let_go()
+        close_all_projects()
 
 
 def test_no_project_is_made_where_a_link_leads(links: Path) -> None:
     for name in "none", "loop", "real":
         with pytest.raises(InputError):
-            create(links / f"{name}.duckdb")
+            create_project(links / f"{name}.duckdb")
     assert not (links.parent / "none.duckdb").exists()
 
 

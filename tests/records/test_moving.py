@@ -12,15 +12,22 @@ from exam_workbench import bank
 from exam_workbench.bank import put_grader
 from exam_workbench.errors import InputError, NotAllowed, ProjectError
 from exam_workbench.records import (
-    activity,
     add_job,
+    list_actions,
     remove_project,
     removed_projects,
     rename_project,
     restore_removed,
     set_member,
 )
-from exam_workbench.store import Project, backup, backups, open_project, restore, set_aside
+from exam_workbench.store import (
+    Project,
+    back_up_project,
+    find_backups,
+    list_earlier_copies,
+    open_project,
+    restore_backup,
+)
 from tests.made.fuzz_parquet import fill_most
 from tests.made.projects import SPEC, made_project
 from tests.made.refusals import refusal
@@ -39,9 +46,9 @@ def restored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("restored") / "some.duckdb"
     made_project(path, fill_most).close()
     with_backup = open_project(path)
-    made = backup(with_backup)
+    made = back_up_project(with_backup)
     with_backup.close()
-    restore(made.path, path, "ann")
+    restore_backup(made.path, path, "ann")
     return path.parent
 
 
@@ -61,7 +68,7 @@ def files(folder: Path) -> set[str]:
 def texts(path: Path) -> list[str]:
     project = open_project(path, read_only=True)
     try:
-        return [one.text for one in bank.questions(project)]
+        return [one.text for one in bank.list_questions(project)]
     finally:
         project.close()
 
@@ -69,23 +76,23 @@ def texts(path: Path) -> list[str]:
 def acts(path: Path) -> list[str]:
     project = open_project(path, read_only=True)
     try:
-        return [one.act for one in activity(project).acts]
+        return [one.act for one in list_actions(project).acts]
     finally:
         project.close()
 
 
 def test_a_renamed_project_takes_its_copies_and_backups_along(project: Project, folder: Path) -> None:
-    asked, before = [one.text for one in bank.questions(project)], files(folder)
+    asked, before = [one.text for one in bank.list_questions(project)], files(folder)
     path = rename_project(project, " our track ", "ann")
     assert path == folder / "our-track.duckdb" and project.closed
     assert files(folder) == {name.replace("some", "our-track") for name in before}
     assert texts(path) == asked
-    assert len(backups(path)) == len(set_aside(path)) == 1
+    assert len(find_backups(path)) == len(list_earlier_copies(path)) == 1
     assert acts(path)[0] == "rename project"
 
 
 def test_a_removed_project_comes_back_whole(project: Project, folder: Path) -> None:
-    asked, before = [one.text for one in bank.questions(project)], files(folder)
+    asked, before = [one.text for one in bank.list_questions(project)], files(folder)
     removed = remove_project(project, "ann")
     assert project.closed and not list(folder.glob("*.duckdb*")) and not list(folder.glob("backups/*"))
     assert [one.name for one in removed_projects()] == ["some"] and removed_projects() == [removed]
@@ -111,13 +118,13 @@ def test_a_refused_name_changes_nothing(project: Project, folder: Path) -> None:
         with refusal(code, kind=InputError):
             rename_project(project, name, "ann")
         assert files(folder) == before and not project.closed
-    assert bank.questions(project)
+    assert bank.list_questions(project)
 
 
 def test_other_projects_with_similar_names_stay(project: Project, folder: Path) -> None:
     for name in ("some-two", "some.duckdb.before-x", "some.more"):
         near = made_project(folder / f"{name}.duckdb", fill_most)
-        backup(near)
+        back_up_project(near)
         near.close()
     others = {name for name in files(folder) if "some-two" in name or "some.duckdb.before-x" in name or "more" in name}
     remove_project(project, "ann")
@@ -189,7 +196,7 @@ def test_a_block_that_still_reads_delays_the_removal(project: Project, monkeypat
     monkeypatch.setattr("exam_workbench.store._database.LAST_WRITE", 0.01)
     with project.cursor(), refusal("project-busy", kind=ProjectError):
         remove_project(project, "ann")
-    assert bank.questions(project)
+    assert bank.list_questions(project)
     remove_project(project, "ann")
     with refusal("project-closed", kind=ProjectError), project.cursor():
         pass

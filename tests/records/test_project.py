@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.errors import ProjectError
-from exam_workbench.store import Project, create, migrations, open_project
+from exam_workbench.store import Project, create_project, migrations, open_project
 from exam_workbench.store._sql_values import written_in
 from exam_workbench.store.migrations import MIGRATIONS
 from exam_workbench.types import Question
@@ -35,26 +35,26 @@ def closed(tmp_path: Path) -> Path:
 
 
 def content(project: Project) -> tuple:
-    return bank.questions(project), project.rows("SELECT * FROM grades"), project.rows("SELECT * FROM rankings")
+    return bank.list_questions(project), project.rows("SELECT * FROM grades"), project.rows("SELECT * FROM rankings")
 
 
 def test_create_leaves_an_existing_file_alone(tmp_path: Path):
     path = tmp_path / "mine.duckdb"
     path.write_text("something of mine")
     with refusal("file-exists", "mine.duckdb"):
-        create(path)
+        create_project(path)
     assert path.read_text() == "something of mine"
 
 
 def test_create_says_when_the_folder_cannot_be_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with refusal("cannot-write-file"):
-        create(tmp_path / "file" / "new.duckdb")
+        create_project(tmp_path / "file" / "new.duckdb")
 
 
 def test_what_was_written_is_there_after_closing_and_opening(closed: Path):
     project = open_project(closed)
-    assert [q.text for q in bank.questions(project)] == ["A?", "B?"]
+    assert [q.text for q in bank.list_questions(project)] == ["A?", "B?"]
     assert project.value("SELECT rating FROM grades") == 4
     project.close()
 
@@ -208,7 +208,7 @@ def test_a_transaction_that_raises_changes_nothing(project: Project):
         cursor.execute("DELETE FROM rankings")
         cursor.execute("INSERT INTO queries SELECT * FROM queries")
     assert (content(project), project.version()) == before
-    bank.save(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
+    bank.save_version(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
 
 
 def test_a_reader_does_not_see_a_transaction_that_is_not_done(project: Project):
@@ -232,7 +232,7 @@ def test_a_derived_result_is_computed_again_only_after_a_change(project: Project
     assert [project.cached("x", compute) for _ in range(2)] == [3, 3]
     grade(project, {("B?", "p2"): None})
     assert project.cached("x", compute) == 4
-    bank.save(project, [Question("q1/a", "q1", "A?", weight=2.0)], "heavier", "tester")
+    bank.save_version(project, [Question("q1/a", "q1", "A?", weight=2.0)], "heavier", "tester")
     assert [project.cached("x", compute) for _ in range(2)] == [5, 5]
 
 
@@ -246,7 +246,7 @@ def test_writers_in_several_threads_lose_nothing(project: Project):
             start.wait()
             for i in range(3):
                 added = Question(f"q1/{writer}-{i}", "q1", f"Question {i} of {writer}?")
-                bank.save(project, [added], f"{writer}", f"writer {writer}")
+                bank.save_version(project, [added], f"{writer}", f"writer {writer}")
                 grade(project, {(added.text or "", "p1"): i})
         except BaseException as error:
             errors.append(error)
@@ -257,9 +257,9 @@ def test_writers_in_several_threads_lose_nothing(project: Project):
     for thread in threads:
         thread.join()
     assert errors == []
-    assert len(bank.questions(project)) == 2 + 12
-    assert [v.version for v in bank.versions(project)] == list(range(13, 0, -1))
-    assert all(v.changed == 1 for v in bank.versions(project)[:-1])
+    assert len(bank.list_questions(project)) == 2 + 12
+    assert [v.version for v in bank.list_versions(project)] == list(range(13, 0, -1))
+    assert all(v.changed == 1 for v in bank.list_versions(project)[:-1])
     assert project.value("SELECT count(*) FROM grades") == 12
 
 

@@ -13,7 +13,7 @@ from exam_workbench import bank
 from exam_workbench.errors import EngineError, ProjectError
 from exam_workbench.graders import Control, Outcome, Pair
 from exam_workbench.grading import Request, run_job
-from exam_workbench.jobs import Progress, jobs
+from exam_workbench.jobs import Progress, find_jobs
 from exam_workbench.records import end_job
 from exam_workbench.store import Cursor, Project, _database as database, open_project
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
@@ -39,14 +39,14 @@ def test_the_engine_is_made_to_refuse_everything(filled: Project):
 
 def test_after_the_engine_gave_up_all_that_was_committed_is_there_and_work_goes_on(filled: Project):
     break_database(filled)
-    assert [question.text for question in bank.questions(filled)] == ["A?", "B?"]
+    assert [question.text for question in bank.list_questions(filled)] == ["A?", "B?"]
     assert filled.value("SELECT rating FROM grades") == 4
-    bank.save(filled, [Question("q1/c", "q1", "C?")], "after it", "ann")
-    assert [version.note for version in bank.versions(filled)] == ["after it", "made for a test"]
+    bank.save_version(filled, [Question("q1/c", "q1", "C?")], "after it", "ann")
+    assert [version.note for version in bank.list_versions(filled)] == ["after it", "made for a test"]
     assert ["checkpoint" in one.reason for one in filled.reopenings] == [True]
     filled.close()
     again = open_project(filled.path)
-    assert [question.text for question in bank.questions(again)] == ["A?", "B?", "C?"]
+    assert [question.text for question in bank.list_questions(again)] == ["A?", "B?", "C?"]
     again.close()
 
 
@@ -145,7 +145,7 @@ def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch
     assert (final.state, final.graded, final.failed) == ("done", 12, 0)
     assert len(reported) > 3
     assert filled.value("SELECT count(*) FROM grades") == 1 + 12
-    assert [(job.state, job.done) for job in jobs(filled)] == [("done", 12)]
+    assert [(job.state, job.done) for job in find_jobs(filled)] == [("done", 12)]
     assert len(filled.reopenings) == 1
 
 
@@ -160,15 +160,15 @@ def test_grades_that_were_committed_after_all_are_not_counted_twice(filled: Proj
     final = run_job(filled, Hit(filled), Request(), "ann")
     assert (final.state, final.failed) == ("done", 12)
     assert filled.value("SELECT count(*) FROM failures") == 12
-    assert [(job.state, job.failed) for job in jobs(filled)] == [("done", 12)]
+    assert [(job.state, job.failed) for job in find_jobs(filled)] == [("done", 12)]
 
 
 def test_the_end_of_a_job_that_is_on_record_is_not_recorded_again(filled: Project):
     final = run_job(filled, OneByOne(filled), Request(), "ann")
-    (job,) = jobs(filled)
+    (job,) = find_jobs(filled)
     with filled.transaction() as cursor:
         assert not end_job(cursor, job.key, "failed", "once more")
-    assert [(one.state, one.ended_at) for one in jobs(filled)] == [(final.state, job.ended_at)]
+    assert [(one.state, one.ended_at) for one in find_jobs(filled)] == [(final.state, job.ended_at)]
 
 
 def test_where_the_file_cannot_be_opened_again_that_is_said_and_tried_again_later(
@@ -179,7 +179,7 @@ def test_where_the_file_cannot_be_opened_again_that_is_said_and_tried_again_late
 
     break_database(filled)
     with monkeypatch.context() as patched:
-        patched.setattr(database, "connect", refuse)
+        patched.setattr(database, "open_connection", refuse)
         with refusal("project-in-use", kind=ProjectError):
             filled.rows("SELECT 1")
     assert filled.value("SELECT rating FROM grades") == 4

@@ -18,13 +18,13 @@ from exam_workbench.exchange import (
     export_project,
     import_files,
     import_project,
-    publish,
-    qrels,
-    reproduce,
+    publish_qrels,
+    qrels_text,
+    reproduce_qrels,
 )
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy
-from exam_workbench.records import activity, bring_back, gold_name, gold_texts, judging, mark_gold
+from exam_workbench.records import bring_back, gold_name, gold_texts, judging, list_actions, mark_gold
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import fill, grade, made_project
@@ -100,7 +100,7 @@ def full(tmp_path: Path) -> Iterator[Project]:
 
 
 def last_act(project: Project) -> int:
-    return activity(project).acts[0].key
+    return list_actions(project).acts[0].key
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,25 +111,25 @@ def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: st
         return all(mentions(text, value) for value in values)
 
     before = facts(full)
-    acts = activity(full).total
+    acts = list_actions(full).total
     assert any(has_all(str(one)) for one in take(full, kind, content, preview=True).replaced)
     with pytest.raises(InputError) as refused:
         take(full, kind, content)
     assert has_all(str(refused.value)) and "--replace" in refused.value.hint
-    assert facts(full) == before and activity(full).total == acts
+    assert facts(full) == before and list_actions(full).total == acts
 
     assert any(has_all(str(one)) for one in take(full, kind, content, replace=True).replaced)
     after = facts(full)
     assert after != before
-    done = activity(full).acts[0]
+    done = list_actions(full).acts[0]
     assert done.replaced and has_all(done.said)
 
     bring_back(full, done.key, "bob")
     assert without_new(facts(full), before) == before
-    undone = activity(full).acts[0]
+    undone = list_actions(full).acts[0]
     with refusal("nothing-to-restore"):
         bring_back(full, done.key, "bob")
-    assert activity(full).acts[0] == undone
+    assert list_actions(full).acts[0] == undone
     assert (undone.author, undone.act) == ("bob", "bring back")
 
     # What stood there is kept in its turn; where it was no more than a part of what came back, nothing of it is gone.
@@ -150,7 +150,7 @@ def test_the_same_again_or_more_of_it_is_no_replacement(full: Project, kind: str
     assert take(full, kind, GIVEN[kind], preview=True).replaced == ()
     assert take(full, kind, GIVEN[kind]).replaced == ()
     assert facts(full) == before
-    assert not any(act.replaced for act in activity(full).acts)
+    assert not any(act.replaced for act in list_actions(full).acts)
     assert full.value("SELECT count(*) FROM replaced_rankings") == full.value("SELECT count(*) FROM replaced_judgments")
     if kind == "qrels":
         assert take(full, "qrels", GIVEN["qrels"] + "q2 0 p1 1\n").replaced == ()
@@ -194,8 +194,8 @@ def test_gold_texts_that_a_run_takes_the_place_of_come_back(full: Project) -> No
 
 
 RESTING = {
-    "1 override": lambda project: labels.override(project, "a", "p1", 3, "why", "ann"),
-    "1 assessor judgment": lambda project: judging.judge(project, "q1", "p1", 2, "ann"),
+    "1 override": lambda project: labels.add_override(project, "a", "p1", 3, "why", "ann"),
+    "1 assessor judgment": lambda project: judging.judge_passage(project, "q1", "p1", 2, "ann"),
     "1 grade": lambda project: fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {}),
 }
 
@@ -216,7 +216,7 @@ def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(projec
     fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
     take(project, "passages", "p1\tanother text\n", replace=True)
     act = last_act(project)
-    judging.judge(project, "q1", "p1", 2, "ann")
+    judging.judge_passage(project, "q1", "p1", 2, "ann")
     before = facts(project)
     with refusal("passage-text-in-use", "p1", "1"):
         bring_back(project, act, "ann")
@@ -248,17 +248,19 @@ def test_a_json_document_needs_no_line_end(project: Project) -> None:
 
 
 def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
-    bank.save(full, [Question("a", "q1", "A?")], "", "ann")
+    bank.save_version(full, [Question("a", "q1", "A?")], "", "ann")
     grade(full, {("A?", "p1"): 3, ("A?", "p2"): 1})
     before = facts(full)
-    published = publish(full, Policy(), "ann")
+    published = publish_qrels(full, Policy(), "ann")
     for kind in ("qrels", "runs", "queries"):
         take(full, kind, OTHER[kind][0], replace=True)
-    assert reproduce(full, published.manifest, "ann") == published.qrels_bytes
+    assert reproduce_qrels(full, published.manifest, "ann") == published.qrels_bytes
     export_project(full, tmp_path / "out", "ann")
     copy = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
-    for act in [act for act in activity(copy).acts if act.replaced]:
+    for act in [act for act in list_actions(copy).acts if act.replaced]:
         bring_back(copy, act.key, "ann")
     assert facts(copy) == before
-    assert reproduce(copy, published.manifest, "ann") == published.qrels_bytes == qrels(copy, Policy()).encode()
+    assert (
+        reproduce_qrels(copy, published.manifest, "ann") == published.qrels_bytes == qrels_text(copy, Policy()).encode()
+    )
     copy.close()

@@ -13,13 +13,13 @@ from scipy.stats import spearmanr
 from exam_workbench.cli import cli
 from exam_workbench.errors import FileError, Report
 from exam_workbench.exchange import Group, Imported, Options, import_files, import_groups
-from exam_workbench.formats import Source, detect, read_responses
+from exam_workbench.formats import Source, detect_kind, read_responses
 from exam_workbench.labels import leaderboard
 from exam_workbench.records import (
     _collection as collection,
     add_passages,
     count_words,
-    rankings,
+    ranking_scores,
     refresh_pool,
     response_runs,
     write_responses as keep_responses,
@@ -27,7 +27,7 @@ from exam_workbench.records import (
 )
 from exam_workbench.records._responses import PASSAGE_WORDS, split_response
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.store import Project, log
+from exam_workbench.store import Project, log_action
 from exam_workbench.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.made.projects import citations, fill, new_project
 from tests.made.refusals import check_problem, coded, mentions, refusal
@@ -166,10 +166,10 @@ def test_an_empty_response_is_a_skipped_query_and_a_dangling_citation_is_left_ou
 
 
 def test_files_of_responses_are_recognised() -> None:
-    assert detect(jsonl(RAG)) == "responses"
-    assert detect(jsonl(plain("q", "a", "t"))) == "responses"
-    assert detect(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}')) == "responses"
-    assert detect(jsonl({"query_id": "q", "text": "t"}, name="queries.jsonl")) == "queries"
+    assert detect_kind(jsonl(RAG)) == "responses"
+    assert detect_kind(jsonl(plain("q", "a", "t"))) == "responses"
+    assert detect_kind(Source("m.json", data=b'{\n  "q": {\n    "a": "t",\n    "b": "u"}}')) == "responses"
+    assert detect_kind(jsonl({"query_id": "q", "text": "t"}, name="queries.jsonl")) == "queries"
 
 
 # Splitting
@@ -263,7 +263,7 @@ def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
     assert done.notes[0].code == "responses-renamed" and mentions(done.notes[0].reason, "sys-responses")
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
     import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
-    assert list(rankings(project)) == ["sys", "sys-responses"]
+    assert list(ranking_scores(project)) == ["sys", "sys-responses"]
 
 
 def test_responses_and_the_bank_that_names_their_queries_import_together(project: Project) -> None:
@@ -295,7 +295,7 @@ def test_length_stands_beside_every_measure_where_responses_were_written(project
         for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
             keep_responses(cursor, [Response(system, "q1", text, file=system)], Report())
         refresh_pool(cursor)
-        log(cursor, "ann", "import responses")
+        log_action(cursor, "ann", "import responses")
     board = leaderboard(project, "nDCG@10")
     assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
     assert board.scores["short"] > board.scores["r"] > board.scores["long"] == 0.0

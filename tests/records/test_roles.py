@@ -12,21 +12,21 @@ import pytest
 
 from exam_workbench import audit, bank, exchange, labels, review, study
 from exam_workbench.bank import (
-    drift,
     find_grader,
     flip_rates,
-    graders,
+    grader_drift,
+    grader_succession,
+    label_graders,
     set_price,
     stored_graders,
-    succession,
     trust_notes,
 )
 from exam_workbench.errors import NotAllowed, WorkbenchError
-from exam_workbench.exchange import exporting, import_files, recorded
+from exam_workbench.exchange import exporting, import_files, record_export
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
-from exam_workbench.grading import Request, Scope, make_drafter, make_plan, price_tag, start_job, suggest
-from exam_workbench.jobs import jobs, trial_control
+from exam_workbench.grading import Request, Scope, draft_proposals, make_drafter, make_plan, price_tag, start_job
+from exam_workbench.jobs import find_jobs, trial_control
 from exam_workbench.labels import (
     Policy,
     basis,
@@ -44,12 +44,10 @@ from exam_workbench.labels import (
 from exam_workbench.operations.project_report import ReportRequest, make_report
 from exam_workbench.readiness_line import readiness_line
 from exam_workbench.records import (
-    activity,
     activity_csv,
     add_gold_answer,
-    assessed,
+    assessor_judgments,
     assign_double,
-    boards,
     bring_back,
     change_member,
     decline_double,
@@ -58,8 +56,9 @@ from exam_workbench.records import (
     gold_name,
     gold_texts,
     identity_of,
+    imported_leaderboards,
     judging,
-    judgments,
+    list_actions,
     mark_done,
     official_sources,
     passage_texts,
@@ -70,9 +69,10 @@ from exam_workbench.records import (
     set_due,
     set_guidelines,
     set_member,
+    source_judgments,
     undo_member,
 )
-from exam_workbench.store import ACTS, ROLES, ActName, Member, Project, backup
+from exam_workbench.store import ACTS, ROLES, ActName, Member, Project, back_up_project
 from exam_workbench.types import Question
 from tests.made.projects import SPEC, fill, judge, made_project
 from tests.made.refusals import refusal
@@ -97,7 +97,7 @@ def make(project: Project) -> None:
     with project.transaction() as cursor:
         cursor.execute("UPDATE grades SET answer = ?, raw = ?", [SECRET, SECRET])
         cursor.execute("UPDATE bank_versions SET note = ?", [SECRET])
-    labels.override(project, "q1/a", "p1", 4, SECRET, "olga")
+    labels.add_override(project, "q1/a", "p1", 4, SECRET, "olga")
     for role, name in NAMES.items():
         set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
     set_member(project, f"{LIMITED}@x.org", "assessor", "shell", queries=["q1"])
@@ -116,7 +116,7 @@ def as_(project: Project, name: str) -> Project:
 
 
 def a_question(project: Project, query: str = "q1") -> Question:
-    return bank.questions(project, query_id=query)[0]
+    return bank.list_questions(project, query_id=query)[0]
 
 
 def a_case(project: Project, query: str = "q1") -> review.Case:
@@ -140,11 +140,11 @@ def graded(project: Project, by: str) -> None:
 
 
 def asked(project: Project, by: str) -> None:
-    suggest(project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by)
+    draft_proposals(project, make_drafter({"model": "m", "base_url": "http://localhost:9"}), ["q1"], by)
 
 
 def designed(project: Project, by: str) -> None:
-    audit.design(project, "a", "P@3", audit.Goal("best"), author=by)
+    audit.design_audit(project, "a", "P@3", audit.Goal("best"), author=by)
 
 
 def taken_out(project: Project, by: str) -> None:
@@ -153,25 +153,25 @@ def taken_out(project: Project, by: str) -> None:
 
 DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "see boards": lambda project, by: leaderboard(project, "nDCG@10"),
-    "read the bank": lambda project, by: bank.questions(project),
+    "read the bank": lambda project, by: bank.list_questions(project),
     "edit questions": edited,
-    "save the bank": lambda project, by: bank.save(project, [replace(BANK[0], weight=0.5)], "less", by),
-    "override ratings": lambda project, by: labels.override(project, "q1/a", "p1", 3, "no", by),
-    "judge passages": lambda project, by: judging.judge(project, "q1", "p1", 2, by),
+    "save the bank": lambda project, by: bank.save_version(project, [replace(BANK[0], weight=0.5)], "less", by),
+    "override ratings": lambda project, by: labels.add_override(project, "q1/a", "p1", 3, "no", by),
+    "judge passages": lambda project, by: judging.judge_passage(project, "q1", "p1", 2, by),
     "settle disagreements": settled,
     "judge audits": lambda project, by: project.require("judge audits", ["q1"], by),
     "confirm cases": lambda project, by: add_gold_answer(project, "q1", f"an answer of {by}", by),
     "mark work": lambda project, by: mark_done(project, "q1", True, by),
     "claim work": lambda project, by: decline_double(project, "q2", by),
-    "adjudicate": lambda project, by: review.decide(project, ("q2", "p1", None), 1, "so", by),
-    "download": lambda project, by: recorded(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
+    "adjudicate": lambda project, by: review.decide_case(project, ("q2", "p1", None), 1, "so", by),
+    "download": lambda project, by: record_export(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
     "import files": imported,
     "grade": graded,
     "ask models": lambda project, by: trial_control(project, make_grader("self-rating", {})),
     "write with models": asked,
     "run exams": lambda project, by: project.require("run exams", author=by),
     "plan audits": designed,
-    "publish": lambda project, by: exchange.publish(project, Policy(), by),
+    "publish": lambda project, by: exchange.publish_qrels(project, Policy(), by),
     "take everything out": taken_out,
     "bring back": lambda project, by: bring_back(project, 1, by),
     "organize": lambda project, by: set_price(project, "m", None, by),
@@ -184,7 +184,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
 def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> None:
     made = []
     for role, name in NAMES.items():
-        if not refused(lambda name=name: made.append(backup(as_(project, name), author=name))):
+        if not refused(lambda name=name: made.append(back_up_project(as_(project, name), author=name))):
             assert role == "organizer"
     assert len(made) == 1
 
@@ -245,7 +245,7 @@ def test_what_no_act_names_is_read_by_assessors_and_written_by_organizers(
 OPEN: dict[str, Callable[[Project], Any]] = {
     "is_demo": exchange.is_demo,
     "basis": lambda p: basis(p, Policy()).key,
-    "readiness": lambda p: labels.readiness(p, basis(p, Policy())),
+    "readiness": lambda p: labels.label_readiness(p, basis(p, Policy())),
     "leaderboard": lambda p: leaderboard(p, "nDCG@10"),
     "leaderboard_per": lambda p: leaderboard_per(p, "EXAM-Cover@3", "exam", Policy()),
     "official_board": lambda p: official_board(p, "assessors", "nDCG@10", Policy(), "nDCG@10"),
@@ -258,15 +258,15 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "remembered_pairs": lambda p: study.remembered_pairs(p, leaderboard(p, "nDCG@10"), "t"),
     "sample_queries": lambda p: study.sample_queries(p, leaderboard(p, "nDCG@10")),
     "sample_questions": lambda p: study.sample_questions(p, "nDCG@10", Policy()),
-    "labelled": lambda p: study.labelled(p, Policy(), 3),
+    "labelled": lambda p: study.labelled_shares(p, Policy(), 3),
     "choose_rows": lambda p: study.choose_rows(p, [], [4], ["max"], [None], Policy()),
-    "methods": lambda p: study.methods(p),
+    "methods": lambda p: study.list_methods(p),
     "meta_table": lambda p: a_table(p),
     "cell_comparison": lambda p: study.cell_comparison(p, a_table(p).rows[0].row, a_table(p).columns[0], Policy()),
     "audited_by": lambda p: audit.audited_by(p, Policy()),
     "under_way": lambda p: audit.under_way(p, Policy()),
-    "circularity": lambda p: audit.circularity(p, Policy()),
-    "boards": lambda p: boards(p),
+    "circularity": lambda p: audit.find_circularity(p, Policy()),
+    "boards": lambda p: imported_leaderboards(p),
     "official_sources": lambda p: official_sources(p),
     "find_source": lambda p: find_source(p, "assessors"),
     "run_names": lambda p: run_names(p),
@@ -275,23 +275,23 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "gold_name": lambda p: gold_name(p),
     "latest_version": lambda p: bank.latest_version(p),
     "check_version": lambda p: bank.check_version(p, 1),
-    "versions": lambda p: bank.versions(p),
-    "counts": lambda p: bank.counts(p),
+    "versions": lambda p: bank.list_versions(p),
+    "counts": lambda p: bank.project_counts(p),
     "parts_without_content": lambda p: bank.parts_without_content(p),
     "check_rating_rule": lambda p: labels.check_rating_rule(p, find_grader(p, None), "written"),
-    "graders": lambda p: graders(p),
+    "graders": lambda p: label_graders(p),
     "stored_graders": lambda p: stored_graders(p),
     "response_support": lambda p: response_support(p, None),
     "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
     "find_grader": lambda p: find_grader(p, None),
-    "succession": lambda p: succession(p),
+    "succession": lambda p: grader_succession(p),
     "readiness_line": lambda p: readiness_line(p, Policy(), "nDCG@10"),
-    "leading": lambda p: review.leading(p, Policy(), "nDCG@10", None),
+    "leading": lambda p: review.leading_systems(p, Policy(), "nDCG@10", None),
     "nugget_board": lambda p: nugget_board(p, Policy()),
     "sealed_questions": lambda p: sealed_questions(p),
     "flip_rates": lambda p: flip_rates(p, stored_graders(p)[0].spec),
     "trust_notes": lambda p: trust_notes(p, stored_graders(p)[0].spec),
-    "drift": lambda p: drift(p, stored_graders(p)[0].spec),
+    "drift": lambda p: grader_drift(p, stored_graders(p)[0].spec),
     "usual_min_judgment": lambda p: labels.usual_min_judgment(p),
 }
 
@@ -314,48 +314,48 @@ def test_what_is_open_to_viewers_is_exactly_this_and_holds_no_secret(project: Pr
 
 # Ways to a question, an answer, a grade or a judgment: all that a viewer may try, and more.
 WAYS: list[Callable[[Project], Any]] = [
-    lambda p: bank.questions(p),
-    lambda p: bank.questions(p, version=1, query_id="q1"),
-    lambda p: bank.history(p, "q1/a"),
+    lambda p: bank.list_questions(p),
+    lambda p: bank.list_questions(p, version=1, query_id="q1"),
+    lambda p: bank.question_history(p, "q1/a"),
     lambda p: bank.drafted_edits(p, "vera"),
-    lambda p: bank.overview(p),
-    lambda p: bank.drafts(p, "vera"),
+    lambda p: bank.query_overviews(p),
+    lambda p: bank.list_drafts(p, "vera"),
     lambda p: bank.drafted_bank(p, "vera", "q1"),
-    lambda p: bank.others(p, "vera"),
-    lambda p: bank.proposals(p),
-    lambda p: bank.conflicts(p, "vera"),
+    lambda p: bank.count_others_drafts(p, "vera"),
+    lambda p: bank.list_proposals(p),
+    lambda p: bank.list_conflicts(p, "vera"),
     lambda p: bank.find_question(p, "vera", "q1/a"),
     lambda p: bank.put_draft(p, "vera", BANK[0]),
-    lambda p: bank.save(p, [BANK[0]], "", "vera"),
+    lambda p: bank.save_version(p, [BANK[0]], "", "vera"),
     lambda p: bank.item_facts(p),
     lambda p: exporting.bank_jsonl(p),
     lambda p: exporting.bank_csv(p, 1),
     lambda p: exporting.graded_file(p),
-    lambda p: exporting.qrels(p, Policy()),
+    lambda p: exporting.qrels_text(p, Policy()),
     lambda p: exchange.qrels_head(p, Policy(), False),
-    lambda p: exchange.bundle(p, Policy(), "vera"),
+    lambda p: exchange.bundle_publication(p, Policy(), "vera"),
     lambda p: make_report(p, ReportRequest(questions=True)),
     lambda p: exchange.project_zip(p, "vera"),
-    lambda p: backup(p),
-    lambda p: exchange.publications(p),
-    lambda p: labels.overrides(p),
+    lambda p: back_up_project(p),
+    lambda p: exchange.list_publications(p),
+    lambda p: labels.find_overrides(p),
     lambda p: labels.pool_summary(p, basis(p, Policy())),
-    lambda p: labels.labels(p, basis(p, Policy())),
+    lambda p: labels.list_labels(p, basis(p, Policy())),
     lambda p: labels.label_qrels(p, basis(p, Policy())),
     lambda p: inspect_query(p, "one", "q1", Policy(), None),
     lambda p: review.read_passage(p, Policy(), "q1", "p1"),
-    lambda p: review.search(p, Policy(), review.Filters(), 5),
-    lambda p: review.record(p),
-    lambda p: review.strays(p, Policy(), "assessors"),
-    lambda p: study.diagnose(p, Policy(), "q1", BANK, None),
+    lambda p: review.search_passages(p, Policy(), review.Filters(), 5),
+    lambda p: review.list_settlings(p),
+    lambda p: review.list_strays(p, Policy(), "assessors"),
+    lambda p: study.diagnose_questions(p, Policy(), "q1", BANK, None),
     lambda p: study.to_grade(p, Policy(), "one", 3, 3),
-    lambda p: activity(p),
+    lambda p: list_actions(p),
     lambda p: activity_csv(p),
-    lambda p: judgments(p, "assessors"),
-    lambda p: assessed(p),
+    lambda p: source_judgments(p, "assessors"),
+    lambda p: assessor_judgments(p),
     lambda p: passage_texts(p, ["p1"]),
     lambda p: gold_texts(p),
-    lambda p: jobs(p),
+    lambda p: find_jobs(p),
     lambda p: make_plan(p, SPEC, 1),
 ]
 
@@ -397,9 +397,9 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
     tries: dict[str, Callable[[str], Any]] = {
         "edit": lambda q: bank.put_draft(lea, LIMITED, a_question(project, q)),
         "change": lambda q: bank.change_draft(lea, LIMITED, a_question(project, q), "weight", 0.25),
-        "save": lambda q: bank.save(lea, [replace(a_question(project, q), weight=0.75)], "", LIMITED),
-        "override": lambda q: labels.override(lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED),
-        "judge": lambda q: judging.judge(lea, q, "p1", 1, LIMITED),
+        "save": lambda q: bank.save_version(lea, [replace(a_question(project, q), weight=0.75)], "", LIMITED),
+        "override": lambda q: labels.add_override(lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED),
+        "judge": lambda q: judging.judge_passage(lea, q, "p1", 1, LIMITED),
         "settle": lambda q: review.settle_by_comment(lea, a_case(project, q), "so", LIMITED),
         "mark": lambda q: mark_done(lea, q, True, LIMITED),
         "answer": lambda q: add_gold_answer(lea, q, "a new answer", LIMITED),
@@ -411,14 +411,14 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
     with refusal("query-not-assigned", "q2", "lea", kind=NotAllowed):
         tries["judge"]("q2")
     # Everything is read, as judging by the example of others is.
-    assert len(bank.questions(lea)) == 2
+    assert len(bank.list_questions(lea)) == 2
 
 
 def test_an_act_is_recorded_under_the_login_and_no_other_name(project: Project) -> None:
     before = project.value("SELECT count(*) FROM activity"), project.value("SELECT count(*) FROM overrides")
     olga = as_(project, "olga")
     for do in (
-        lambda: labels.override(olga, "q1/a", "p1", 3, "no", "asta"),
+        lambda: labels.add_override(olga, "q1/a", "p1", 3, "no", "asta"),
         lambda: bank.put_draft(olga, "asta", BANK[0]),
         lambda: import_files(olga, "queries", [Source("q.tsv", data=b"q8\tanother\n")], "asta"),
         lambda: set_member(olga, "zoe@x.org", "viewer", "shell"),
@@ -434,7 +434,7 @@ def test_a_change_of_role_counts_from_the_next_act_on(project: Project) -> None:
     set_member(project, "Tom@X.org", "assessor", "shell")
     bank.put_draft(handle, "tom", replace(BANK[0], weight=0.3))
     change_member(project, "tom@x.org", "shell", role="viewer")
-    assert refused(lambda: bank.drafts(handle, "tom")) and not refused(lambda: leaderboard(handle, "nDCG@10"))
+    assert refused(lambda: bank.list_drafts(handle, "tom")) and not refused(lambda: leaderboard(handle, "nDCG@10"))
     remove_member(project, "tom@x.org", "shell")
     assert refused(lambda: leaderboard(handle, "nDCG@10"))
     undo_member(project, "tom@x.org", "shell")

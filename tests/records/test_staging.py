@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from exam_workbench.store import Project, _engine as engine, lent, let_go
+from exam_workbench.store import Project, _engine as engine, lend_table, release_memory
 
 
 def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
@@ -17,7 +17,7 @@ def test_what_is_lent_is_let_go_of_before_the_transaction_ends() -> None:
     held = weakref.ref(table)
     with duckdb.connect() as cursor:
         cursor.execute("BEGIN")
-        with lent(cursor, "rows", table):
+        with lend_table(cursor, "rows", table):
             twice = "SELECT sum(l.a), min(r.b) FROM rows l JOIN rows r USING (a) WHERE l.a > 1"
             assert cursor.execute(twice).fetchall() == [(5, "z")]
         del table
@@ -35,7 +35,7 @@ def test_memory_is_let_go_of_and_the_transaction_and_its_limit_stay(
         before = cursor.execute(limit).fetchall()
         cursor.execute("INSERT INTO passage_texts SELECT i, repeat('text ', 20) || i FROM range(20_000) t(i)")
         held = cursor.execute(used).fetchall()[0][0]
-        let_go(cursor)
+        release_memory(cursor)
         assert cursor.execute(used).fetchall()[0][0] < held / 2
         assert cursor.execute(limit).fetchall() == before
         # The lowest limit was refused, and not there even for a moment: what is written to last is in use, key or not.

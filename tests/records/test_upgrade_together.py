@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from exam_workbench.bank import _questions, save
-from exam_workbench.exchange import check, exporting, graded_file, import_files
+from exam_workbench.bank import _questions, save_version
+from exam_workbench.exchange import check_project, exporting, graded_file, import_files
 from exam_workbench.formats import Source
 from exam_workbench.records import _visible
-from exam_workbench.store import Project, _opening as projects, create, migrations, open_project
+from exam_workbench.store import Project, _opening as projects, create_project, migrations, open_project
 from exam_workbench.types import Question
 from tests.made.projects import fill
 
@@ -32,9 +32,9 @@ def test_the_second_of_two_upgrades_leaves_the_copy_of_the_first(
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         run_older_program(old_program, -1)
-        create(path).close()
+        create_project(path).close()
     step = migrations.MIGRATIONS[-1][0]
-    connect, opened = projects.connect, []
+    connect, opened = projects.open_connection, []
 
     def late(file: Path, read_only: bool = False) -> duckdb.DuckDBPyConnection:
         opened.append(file)
@@ -42,12 +42,12 @@ def test_the_second_of_two_upgrades_leaves_the_copy_of_the_first(
             subprocess.run([sys.executable, "-c", OPEN, str(path)], check=True, timeout=60)
         return connect(file, read_only)
 
-    monkeypatch.setattr(projects, "connect", late)
+    monkeypatch.setattr(projects, "open_connection", late)
     open_project(path).close()
     backup = path.with_name(f"{path.name}.before-{step}")
     assert sorted(tmp_path.iterdir()) == [path, backup]
     with duckdb.connect(backup, read_only=True) as copy:
-        assert step not in migrations.applied(copy)
+        assert step not in migrations.applied_migrations(copy)
 
 
 def run_older_program(old_program: pytest.MonkeyPatch, migration: int) -> None:
@@ -63,7 +63,7 @@ def test_a_project_whose_large_tables_had_keys_goes_on_as_it_was(
     path, older = tmp_path / "old.duckdb", [name for name, _ in migrations.MIGRATIONS].index("0026_keyless")
     with monkeypatch.context() as old_program:
         run_older_program(old_program, older)
-        project = create(path)
+        project = create_project(path)
         fill(project, QUESTIONS, RATINGS, {"one": {"q1": ["p1", "p2"]}})
         given = graded_file(project)
         rows = {table: project.rows(f"SELECT rowid, * FROM {table}") for table in KEYLESS}
@@ -76,14 +76,14 @@ def test_a_project_whose_large_tables_had_keys_goes_on_as_it_was(
     counts = import_files(project, "graded", [Source("again.jsonl.gz", data=given)], "ann").counts
     assert not {"new grades", "new passages", "queries", "bank version"} & set(counts)
     assert {table: len(project.rows(f"FROM {table}")) for table in KEYLESS} == {t: len(rows[t]) for t in KEYLESS}
-    save(project, [replace(QUESTIONS[0], text="Reworded?")], "a new wording", "ann")
+    save_version(project, [replace(QUESTIONS[0], text="Reworded?")], "a new wording", "ann")
     assert project.value("SELECT count(*) FROM question_revisions") == len(rows["question_revisions"]) + 1
-    assert not any(check(project).values())
+    assert not any(check_project(project).values())
     project.close()
 
 
 def test_no_table_that_grows_with_imports_has_an_index(tmp_path: Path) -> None:
-    project = create(tmp_path / "new.duckdb")
+    project = create_project(tmp_path / "new.duckdb")
     indexed = {
         table
         for (table,) in project.rows(
@@ -102,7 +102,7 @@ def test_an_upgrade_that_no_checkpoint_followed_is_read_back_from_the_log(
     path = tmp_path / "old.duckdb"
     with monkeypatch.context() as old_program:
         run_older_program(old_program, -1)
-        project = create(path)
+        project = create_project(path)
         fill(project, QUESTIONS, RATINGS, {})
         project.close()
     subprocess.run([sys.executable, "-c", KILLED, str(path)], check=True, timeout=60)
@@ -117,7 +117,7 @@ import os, sys
 import duckdb
 from exam_workbench.store import migrations
 connection = duckdb.connect(sys.argv[1])
-migrations.upgrade(connection)
+migrations.apply_migrations(connection)
 os._exit(0)
 """
 

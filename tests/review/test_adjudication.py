@@ -10,43 +10,51 @@ import pytest
 
 from exam_workbench.errors import NotAllowed
 from exam_workbench.exchange import exporting
-from exam_workbench.labels import Policy, basis, label_qrels, official_board, override, overrides, withdraw
+from exam_workbench.labels import (
+    Policy,
+    add_override,
+    basis,
+    find_overrides,
+    label_qrels,
+    official_board,
+    withdraw_by_key,
+)
 from exam_workbench.records import (
     ADJUDICATED,
-    activity,
     activity_csv,
-    assessed,
+    assessor_judgments,
     assign_double,
     claim_double,
     decline_double,
+    due_dates,
     due_of,
-    dues,
     judging,
     judgment_history,
-    judgments,
+    list_actions,
     mark_done,
     release_double,
     sample_of,
     set_due,
     set_member,
+    source_judgments,
 )
 from exam_workbench.review import (
     Filters,
     Place,
     accept_agreed,
+    assessor_shares,
     between_people,
-    contested,
-    decide,
-    decisions,
+    contested_cases,
+    decide_case,
     end_double,
+    list_decisions,
     my_work,
     people,
     read_passage,
     record_csv,
-    search,
+    search_passages,
     settle_by_comment,
     settle_by_override,
-    shares,
     undo_decision,
 )
 from exam_workbench.review._disagreements.settling import Case
@@ -73,9 +81,9 @@ def make(project: Project) -> None:
     assign_double(project, "q1", "olga", ["ann", "bob"], passages=["p1", "p2"])
     ann, bob = as_(project, "ann"), as_(project, "bob")
     for passage, (one, other) in {"p1": (2, 3), "p2": (1, 1)}.items():
-        judging.judge(ann, "q1", passage, one, "ann")
-        judging.judge(bob, "q1", passage, other, "bob", SECRET)
-    override(ann, "q1/a", "p1", 4, "it says so", "ann")
+        judging.judge_passage(ann, "q1", passage, one, "ann")
+        judging.judge_passage(bob, "q1", passage, other, "bob", SECRET)
+    add_override(ann, "q1/a", "p1", 4, "it says so", "ann")
     settle_by_override(bob, Case("labels of x", "ratings of bob", "q1", "p1", "q1/a", 1, 5), ["q1/a"], 5, SECRET, "bob")
 
 
@@ -89,19 +97,25 @@ def as_(project: Project, name: str) -> Project:
 
 
 def standing(project: Project) -> dict[Place, str]:
-    return {one.place: one.standing for one in contested(project)}
+    return {one.place: one.standing for one in contested_cases(project)}
 
 
 def seen(project: Project) -> str:
     """All readings that could show what bob gave, as one text."""
     found = [
-        assessed(project), judgments(project, "assessor: bob"), judgment_history(project, "q1", "p1"),
-        [one for one in overrides(project) if one.author == "bob"], [one for one in people(project) if one == "bob"],
-        [(one.author, one.detail) for one in activity(project).acts if one.author == "bob"], activity_csv(project),
-        record_csv(project), read_passage(project, Policy(), "q1", "p1"), between_people(project),
-        search(project, Policy(), Filters(source="assessor: bob", judgment=3), 9).total,
+        assessor_judgments(project),
+        source_judgments(project, "assessor: bob"),
+        judgment_history(project, "q1", "p1"),
+        [one for one in find_overrides(project) if one.author == "bob"],
+        [one for one in people(project) if one == "bob"],
+        [(one.author, one.detail) for one in list_actions(project).acts if one.author == "bob"],
+        activity_csv(project),
+        record_csv(project),
+        read_passage(project, Policy(), "q1", "p1"),
+        between_people(project),
+        search_passages(project, Policy(), Filters(source="assessor: bob", judgment=3), 9).total,
         [(source, value) for _, source, value in exporting_rows(project)],
-    ]  # fmt: skip
+    ]
     return repr(found)
 
 
@@ -119,11 +133,11 @@ def test_nobody_who_judges_sees_what_another_gave_before_it_is_decided(project: 
     hidden = seen(handle)
     assert SECRET not in hidden and "value=3" not in hidden and "rating=5" not in hidden and "'bob'" not in hidden
     own = {"ann": [("ann", 2), ("ann", 1)], "cat": []}[name]
-    assert [(one.author, one.value) for one in assessed(handle)] == own
-    decide(as_(project, "olga"), JUDGED, 3, "by the guidelines", "olga")
-    assert ("bob", 3) in [(one.author, one.value) for one in assessed(handle)]
+    assert [(one.author, one.value) for one in assessor_judgments(handle)] == own
+    decide_case(as_(project, "olga"), JUDGED, 3, "by the guidelines", "olga")
+    assert ("bob", 3) in [(one.author, one.value) for one in assessor_judgments(handle)]
     # What is not decided stays hidden.
-    assert not [one for one in overrides(handle) if one.author == "bob"]
+    assert not [one for one in find_overrides(handle) if one.author == "bob"]
 
 
 def test_somebody_without_a_login_is_blind_under_their_name(project: Project) -> None:
@@ -136,50 +150,50 @@ def test_nothing_counts_before_the_decision_does(project: Project) -> None:
     labels = lambda: label_qrels(project, basis(project, policy))["q1"]["p1"]  # noqa: E731
     assert labels() == 1
     assert standing(olga) == {JUDGED: "differs", RATED: "differs", ("q1", "p2", None): "agrees"}
-    decide(olga, RATED, 5, "it is there", "olga")
-    decide(olga, JUDGED, 3, "it is there", "olga")
+    decide_case(olga, RATED, 5, "it is there", "olga")
+    decide_case(olga, JUDGED, 3, "it is there", "olga")
     assert accept_agreed(olga, "q1", "olga") == 1
-    assert labels() == 5 and judgments(project, ADJUDICATED) == {"q1": {"p1": 3, "p2": 1}}
+    assert labels() == 5 and source_judgments(project, ADJUDICATED) == {"q1": {"p1": 3, "p2": 1}}
     assert set(standing(olga).values()) == {"decided"}
     undo_decision(olga, RATED, "olga")
     undo_decision(olga, JUDGED, "olga")
     # What is missing is no 0: it is not there.
-    assert labels() == 1 and judgments(project, ADJUDICATED) == {"q1": {"p2": 1}}
-    assert [one.value for one in decisions(olga, RATED)] == [None, 5]
-    decide(olga, RATED, 2, "half of it", "olga")
-    withdraw(olga, next(one.key for one in overrides(olga) if one.author == "olga"), "olga")
+    assert labels() == 1 and source_judgments(project, ADJUDICATED) == {"q1": {"p2": 1}}
+    assert [one.value for one in list_decisions(olga, RATED)] == [None, 5]
+    decide_case(olga, RATED, 2, "half of it", "olga")
+    withdraw_by_key(olga, next(one.key for one in find_overrides(olga) if one.author == "olga"), "olga")
     assert standing(olga)[RATED] == "differs"
 
 
 def test_what_was_decided_on_stays_as_it_was_given(project: Project) -> None:
     olga, ann = as_(project, "olga"), as_(project, "ann")
     with refusal("override-of-double-assignment"):
-        withdraw(ann, next(one.key for one in overrides(project) if one.author == "bob"), "ann")
+        withdraw_by_key(ann, next(one.key for one in find_overrides(project) if one.author == "bob"), "ann")
     for place in (JUDGED, RATED):
-        decide(olga, place, 3, "so", "olga")
+        decide_case(olga, place, 3, "so", "olga")
     for change in (
-        lambda: judging.judge(ann, "q1", "p1", 3, "ann"),
-        lambda: judging.withdraw(ann, "q1", "p1", "ann"),
-        lambda: override(ann, "q1/a", "p1", 3, "after all", "ann"),
+        lambda: judging.judge_passage(ann, "q1", "p1", 3, "ann"),
+        lambda: judging.withdraw_judgment(ann, "q1", "p1", "ann"),
+        lambda: add_override(ann, "q1/a", "p1", 3, "after all", "ann"),
     ):
         with refusal("decided-meanwhile", "olga"):
             change()
-    judging.judge(ann, "q1", "p2", 2, "ann")
+    judging.judge_passage(ann, "q1", "p2", 2, "ann")
 
 
 def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(project: Project) -> None:
     with refusal("adjudicator-takes-part", "ann", kind=NotAllowed):
-        decide(as_(project, "ann"), JUDGED, 2, "mine", "ann")
+        decide_case(as_(project, "ann"), JUDGED, 2, "mine", "ann")
     with refusal("adjudicator-takes-part", "cat", kind=NotAllowed):
-        decide(as_(project, "cat"), JUDGED, 2, "so", "cat")
-    assert contested(as_(project, "ann")) == contested(as_(project, "cat")) == []
+        decide_case(as_(project, "cat"), JUDGED, 2, "so", "cat")
+    assert contested_cases(as_(project, "ann")) == contested_cases(as_(project, "cat")) == []
     with refusal("judgment-out-of-range"):
-        decide(project, JUDGED, 4, "so", "olga")
+        decide_case(project, JUDGED, 4, "so", "olga")
     assign_double(project, "q2", "olga", ["ann"], adjudicator="cat")
-    judging.judge(as_(project, "ann"), "q2", "p3", 0, "ann")
+    judging.judge_passage(as_(project, "ann"), "q2", "p3", 0, "ann")
     cat, place = as_(project, "cat"), ("q2", "p3", None)
     with refusal("decisions-missing"):
-        decide(cat, place, 0, "so", "cat")
+        decide_case(cat, place, 0, "so", "cat")
     with refusal("adjudicator-takes-part", "cat", kind=NotAllowed):
         claim_double(cat, "q2", "cat")
     claim_double(as_(project, "bob"), "q2", "bob")
@@ -187,7 +201,7 @@ def test_only_who_takes_no_part_and_may_decides_and_only_once_all_gave_theirs(pr
     # Somebody who is done and gave nothing differs from somebody who gave 0.
     mark_done(as_(project, "bob"), "q2", True, "bob")
     assert standing(cat) == {place: "differs"}
-    decide(cat, place, 0, "so", "cat")
+    decide_case(cat, place, 0, "so", "cat")
 
 
 def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_released(project: Project) -> None:
@@ -197,20 +211,20 @@ def test_whoever_takes_part_works_in_the_query_until_they_decline_or_are_release
         claim_double(as_(project, "cat"), "q1", "cat")
     decline_double(ann, "q1", "ann", "no time")
     with refusal("query-not-assigned", "ann", kind=NotAllowed):
-        judging.judge(ann, "q1", "p1", 1, "ann")
+        judging.judge_passage(ann, "q1", "p1", 1, "ann")
     # What she gave is no decision all the same, and she sees no more of bob's than before.
     assert SECRET not in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 1
     claim_double(as_(project, "cat"), "q1", "cat")
     release_double(project, "q1", "bob", "olga")
     with pytest.raises(NotAllowed):
-        judging.judge(bob, "q1", "p1", 1, "bob")
+        judging.judge_passage(bob, "q1", "p1", 1, "bob")
 
 
 def test_a_double_assignment_ends_once_everything_in_it_is_decided(project: Project) -> None:
     with refusal("decisions-missing", "2", "q1"):
         end_double(project, "q1", "olga")
     for place in (JUDGED, RATED):
-        decide(project, place, 3, "so", "olga")
+        decide_case(project, place, 3, "so", "olga")
     end_double(project, "q1", "olga")
     ann = as_(project, "ann")
     assert SECRET in seen(ann) and label_qrels(project, basis(project, Policy()))["q1"]["p1"] == 3
@@ -229,7 +243,7 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
     second = assign_double(project, "q1", "olga", ["ann", "cat"], passages=sample_of(project, "q1", 1))
     ann, bob, cat = (as_(project, name) for name in ("ann", "bob", "cat"))
     for who, name, rating in (ann, "ann", 2), (cat, "cat", 4):
-        override(who, "q1/a", "p3", rating, f"{name} on three", name)
+        add_override(who, "q1/a", "p3", rating, f"{name} on three", name)
     by_ann, by_bob, by_cat = seen(ann), seen(bob), seen(cat)
     assert "cat on three" not in by_ann + by_bob and "ann on three" not in by_bob + by_cat
     assert SECRET not in by_ann + by_cat
@@ -238,11 +252,11 @@ def test_other_pairs_judge_other_passages_of_the_same_query(project: Project) ->
         decline_double(ann, "q1", "ann")
     with refusal("unknown-double-assignment", "1"):
         decline_double(ann, "q1", "ann", number=1)
-    decide(project, ("q1", "p3", "q1/a"), 3, "between", "olga")
+    decide_case(project, ("q1", "p3", "q1/a"), 3, "between", "olga")
     with refusal("ambiguous-double-assignment"):
         end_double(project, "q1", "olga")
     end_double(project, "q1", "olga", second)
-    assert "cat on three" in seen(cat) + repr(overrides(bob)) and SECRET not in seen(ann)
+    assert "cat on three" in seen(cat) + repr(find_overrides(bob)) and SECRET not in seen(ann)
     assert set(standing(as_(project, "olga"))) == {JUDGED, RATED, ("q1", "p2", None)}
     decline_double(bob, "q1", "bob")
 
@@ -254,7 +268,7 @@ def test_a_case_that_an_organizer_settled_between_people_does_not_show_what_they
 
 
 def test_agreement_is_over_what_two_people_gave_for_the_same(project: Project) -> None:
-    decide(project, RATED, 5, "so", "bob's chief")
+    decide_case(project, RATED, 5, "so", "bob's chief")
     judged, rated = between_people(project, "q1")
     (pair,) = judged.pairs
     # Of the two passages one is alike: p_o 1/2, p_e 1/4 by the margins.
@@ -267,14 +281,14 @@ def test_what_is_due_comes_first_and_what_was_due_is_late(project: Project) -> N
     today = date(2026, 5, 4)
     set_due(project, ["q2"], date(2026, 5, 3), "olga")
     set_due(project, ["q1"], date(2026, 5, 9), "olga", "cat")
-    assert due_of(dues(project), "q1", "ann") is None
+    assert due_of(due_dates(project), "q1", "ann") is None
     listed = my_work(project, "cat", None, None)
     assert [(one.query_id, one.late(today)) for one in listed] == [("q2", True), ("q1", False)]
-    of_cat = next(one for one in shares(project, today) if one.member.name == "cat")
+    of_cat = next(one for one in assessor_shares(project, today) if one.member.name == "cat")
     assert (of_cat.late, of_cat.next_due, of_cat.pooled) == (1, date(2026, 5, 9), 4)
     mark_done(project, "q2", True, "cat")
     set_due(project, ["q1"], None, "olga", "cat")
-    of_cat = next(one for one in shares(project, today) if one.member.name == "cat")
+    of_cat = next(one for one in assessor_shares(project, today) if one.member.name == "cat")
     assert (of_cat.late, of_cat.next_due) == (0, None)
     with pytest.raises(NotAllowed):
         set_due(as_(project, "cat"), ["q1"], None, "cat")

@@ -19,29 +19,29 @@ from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from exam_workbench import bank, cli
-from exam_workbench.labels import Policy, override, overrides, withdraw
+from exam_workbench.labels import Policy, add_override, find_overrides, withdraw_by_key
 from exam_workbench.measures import (
     CrossTable,
     alpha_of,
     cohen_kappa,
     cross_table,
-    matching,
-    merge,
+    match_scales,
+    merge_values,
     per_level,
     weighted_kappa,
 )
 from exam_workbench.measures._agreement import krippendorff_alpha
-from exam_workbench.records import judging, sources
+from exam_workbench.records import judging, judgment_sources
 from exam_workbench.review import (
     Filters,
     Judgments,
     Labels,
     Person,
-    agreement,
-    machine,
+    list_disagreements,
+    machine_labels,
     people,
-    queue,
-    search,
+    search_passages,
+    side_agreement,
     table_csv,
     table_latex,
 )
@@ -153,14 +153,14 @@ def test_alpha_is_undefined_without_pairs_and_without_variation(values: list[lis
 
 
 def test_labels_are_fitted_to_judgments_as_the_papers_do() -> None:
-    assert matching(RATINGS, (3, 2, 1, 0)) == {5: (3,), 4: (3,), 3: (2,), 2: (2,), 1: (2,), 0: (0,)}
-    assert matching(RATINGS, (1, 0, -2)) == {5: (1,), 4: (1,), 3: (0, -2), 2: (0, -2), 1: (0, -2), 0: (0, -2)}
+    assert match_scales(RATINGS, (3, 2, 1, 0)) == {5: (3,), 4: (3,), 3: (2,), 2: (2,), 1: (2,), 0: (0,)}
+    assert match_scales(RATINGS, (1, 0, -2)) == {5: (1,), 4: (1,), 3: (0, -2), 2: (0, -2), 1: (0, -2), 0: (0, -2)}
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
 def test_what_says_the_same_does_not_depend_on_which_side_is_which(top: int, other: int) -> None:
     one, two = range(top + 1), range(other + 1)
-    there, back = matching(one, two), matching(two, one)
+    there, back = match_scales(one, two), match_scales(two, one)
     assert {(a, b) for a in one for b in there[a]} == {(a, b) for b in two for a in back[b]}
     assert other in there[top]
     assert 0 in there[0]
@@ -169,7 +169,7 @@ def test_what_says_the_same_does_not_depend_on_which_side_is_which(top: int, oth
 
 
 def test_where_nothing_is_relevant_no_positive_label_agrees() -> None:
-    assert matching((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
+    assert match_scales((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
 
 
 # --- merging ----------------------------------------------------------------------------------------------------
@@ -177,11 +177,11 @@ def test_where_nothing_is_relevant_no_positive_label_agrees() -> None:
 
 def test_merged_values_add_up_and_keep_their_names() -> None:
     table = _table((3, 2, 1, 0), (2, 1, 0, -2), np.arange(16).reshape(4, 4).tolist())
-    found = merge(table, [(3, 2), (1, 0)], [(2, 1), (0, -2)])
+    found = merge_values(table, [(3, 2), (1, 0)], [(2, 1), (0, -2)])
     assert found.counts.tolist() == [[0 + 1 + 4 + 5, 2 + 3 + 6 + 7], [8 + 9 + 12 + 13, 10 + 11 + 14 + 15]]
     assert (found.row_names, found.column_names) == (("2–3", "0–1"), ("1–2", "≤0"))
     assert found.row_members == ((3, 2), (1, 0))
-    assert merge(table, [(3, 0), (2, 1)], [(2, 1, 0, -2), ()]).row_names == ("0, 3", "1–2")
+    assert merge_values(table, [(3, 0), (2, 1)], [(2, 1, 0, -2), ()]).row_names == ("0, 3", "1–2")
 
 
 # --- TREC DL 2023, as RUBRIC's program tabulates it -------------------------------------------------------------
@@ -221,7 +221,7 @@ def reference(shared_data: Path) -> dict[tuple[str, str], list[Row]]:
 
 def _of_labels(project: Project, min_answers: str):
     policy = Policy(grader=SELF_RATED, label="max" if min_answers == "1" else f"support:{min_answers}")
-    return agreement(project, Labels(policy), Judgments())
+    return side_agreement(project, Labels(policy), Judgments())
 
 
 @pytest.mark.parametrize("min_answers", ["1", "2", "5"])
@@ -242,7 +242,7 @@ MERGED = {
 
 @pytest.mark.parametrize(("min_answers", "name"), list(itertools.product(["1", "2", "5"], MERGED)))
 def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> None:
-    table = merge(_of_labels(dl23, min_answers).table, *MERGED[name])
+    table = merge_values(_of_labels(dl23, min_answers).table, *MERGED[name])
     rows = [
         ([str(count) for count in counts], str(total), f"{kappa.value:.2g}")
         for counts, total, kappa in zip(table.counts.tolist(), table.row_totals, per_level(table).values(), strict=True)
@@ -255,7 +255,7 @@ def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> No
 
 
 def test_cutting_both_sides_in_two_gives_rubrics_strict_table(dl23, reference) -> None:
-    found = agreement(dl23, Labels(Policy(grader=SELF_RATED)), Judgments(threshold=2))
+    found = side_agreement(dl23, Labels(Policy(grader=SELF_RATED)), Judgments(threshold=2))
     expected = reference["1", "STRICT"]
     ours = _rows(table_latex(found, merged=True))
     assert [row[0] for row in ours] == ["4--5", "0--3"]
@@ -264,24 +264,25 @@ def test_cutting_both_sides_in_two_gives_rubrics_strict_table(dl23, reference) -
 
 def test_every_cell_leads_to_its_passages(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
-    table = agreement(dl23, *sides).table
+    table = side_agreement(dl23, *sides).table
     for (i, row), (j, column) in itertools.product(enumerate(table.rows), enumerate(table.columns)):
-        assert queue(dl23, *sides, cell=([row], [column]), limit=1).total == table.counts[i, j]
+        assert list_disagreements(dl23, *sides, cell=([row], [column]), limit=1).total == table.counts[i, j]
     first, rest = (
-        [row.pair for row in queue(dl23, *sides, cell=([0], [3]), limit=50, offset=at).rows] for at in (0, 50)
+        [row.pair for row in list_disagreements(dl23, *sides, cell=([0], [3]), limit=50, offset=at).rows]
+        for at in (0, 50)
     )
     assert (len(first), len(rest)) == (50, 36)
     assert {(pair.left, pair.right) for pair in first + rest} == {(0, 3)}
     assert len({(pair.query_id, pair.passage_id) for pair in first + rest}) == 86
     assert all(pair.query_text and pair.passage_text and pair.question_id is None for pair in first)
-    assert queue(dl23, *sides, cell=([5, 4], [1, 0]), limit=0).total == 2798
+    assert list_disagreements(dl23, *sides, cell=([5, 4], [1, 0]), limit=0).total == 2798
 
 
 def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
 
     def listed(**how: Any) -> list[Pair]:
-        return [row.pair for row in queue(dl23, *sides, **{"limit": 10_000, **how}).rows]
+        return [row.pair for row in list_disagreements(dl23, *sides, **{"limit": 10_000, **how}).rows]
 
     found = listed()
     extremes = 290 + 86
@@ -302,18 +303,23 @@ def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> No
 def test_queries_add_up_to_the_whole(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
     queries = [query for (query,) in dl23.rows("SELECT query_id FROM queries")]
-    parts = [agreement(dl23, *sides, queries=[query]) for query in queries]
-    whole = agreement(dl23, *sides)
+    parts = [side_agreement(dl23, *sides, queries=[query]) for query in queries]
+    whole = side_agreement(dl23, *sides)
     assert sum(part.table.counts for part in parts).tolist() == whole.table.counts.tolist()
-    assert agreement(dl23, *sides, queries=queries).kappa == whole.kappa
+    assert side_agreement(dl23, *sides, queries=queries).kappa == whole.kappa
 
 
 def test_two_graders_are_compared_on_the_passages_that_both_labelled(dl23) -> None:
-    found = agreement(dl23, machine(Policy(grader=SELF_RATED)), machine(Policy(grader=NUGGETS)))
+    found = side_agreement(dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(grader=NUGGETS)))
     assert (found.table.rows, found.table.columns) == (RATINGS, RATINGS)
-    missing = 7263 - agreement(dl23, Labels(Policy(grader=NUGGETS)), Judgments()).n
+    missing = 7263 - side_agreement(dl23, Labels(Policy(grader=NUGGETS)), Judgments()).n
     assert (found.n, found.left_only, found.right_only) == (7263 - missing, missing, 0)
-    assert agreement(dl23, machine(Policy(grader=SELF_RATED)), machine(Policy(), SELF_RATED)).kappa.value == 1.0
+    assert (
+        side_agreement(
+            dl23, machine_labels(Policy(grader=SELF_RATED)), machine_labels(Policy(), SELF_RATED)
+        ).kappa.value
+        == 1.0
+    )
 
 
 # --- small projects ---------------------------------------------------------------------------------------------
@@ -342,50 +348,52 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 
 def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: Project) -> None:
-    found = agreement(small, Labels(Policy()), Judgments())
+    found = side_agreement(small, Labels(Policy()), Judgments())
     assert (found.n, found.left_only, found.right_only) == (2, 1, 2)
     assert found.table.columns == (2, 0)
     assert found.table.counts.sum(axis=1).tolist() == [1, 0, 0, 0, 1, 0]
-    only = agreement(small, Labels(Policy()), Judgments(), queries=["another"])
+    only = side_agreement(small, Labels(Policy()), Judgments(), queries=["another"])
     assert (only.n, only.left_only, only.right_only) == (0, 0, 0)
     assert only.kappa.value is None
 
 
 def test_new_grades_and_new_judgments_show_at_once(own: Project) -> None:
-    agreement(own, Labels(Policy()), Judgments())
+    side_agreement(own, Labels(Policy()), Judgments())
     grade(own, {("A?", "p5"): 4})
-    assert agreement(own, Labels(Policy()), Judgments()).n == 3
+    assert side_agreement(own, Labels(Policy()), Judgments()).n == 3
 
 
 def test_another_policy_gives_another_table(small: Project) -> None:
-    mean = agreement(small, Labels(Policy(label="mean")), Judgments())
+    mean = side_agreement(small, Labels(Policy(label="mean")), Judgments())
     assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
 
 
 def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(own: Project) -> None:
     grade(own, {("A?", "p2"): 0, ("B?", "p2"): 3}, OTHER)
-    override(own, "q1/a", "p2", 5, "It says so.", "Ann")
-    assert agreement(own, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
-    assert agreement(own, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
-    found = agreement(own, machine(Policy(grader="test grader")), machine(Policy(), "other grader"))
-    assert [(row.pair.left, row.pair.right) for row in queue(own, *_machines(), cell=([1], [3])).rows] == [(1, 3)]
+    add_override(own, "q1/a", "p2", 5, "It says so.", "Ann")
+    assert side_agreement(own, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
+    assert side_agreement(own, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
+    found = side_agreement(own, machine_labels(Policy(grader="test grader")), machine_labels(Policy(), "other grader"))
+    assert [(row.pair.left, row.pair.right) for row in list_disagreements(own, *_machines(), cell=([1], [3])).rows] == [
+        (1, 3)
+    ]
     assert found.n == 1
 
 
 def _machines() -> tuple[Labels, Labels]:
-    return machine(Policy(grader="test grader")), machine(Policy(grader="other grader"))
+    return machine_labels(Policy(grader="test grader")), machine_labels(Policy(grader="other grader"))
 
 
 def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> None:
-    override(own, "q1/a", "p1", 5, "Right.", "Ann")
-    override(own, "q1/b", "p1", 4, "It answers this too.", "Ann")
-    override(own, "q1/a", "p4", 1, "Hardly.", "Ann")
-    override(own, "q1/b", "p2", 0, "No.", "Bob")
-    found = agreement(own, Labels(Policy()), Person("Ann"))
+    add_override(own, "q1/a", "p1", 5, "Right.", "Ann")
+    add_override(own, "q1/b", "p1", 4, "It answers this too.", "Ann")
+    add_override(own, "q1/a", "p4", 1, "Hardly.", "Ann")
+    add_override(own, "q1/b", "p2", 0, "No.", "Bob")
+    found = side_agreement(own, Labels(Policy()), Person("Ann"))
     assert (str(found.left), str(found.right)) == ("ratings of test grader", "ratings of Ann")
     # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its five she did not rate.
     assert (found.n, found.left_only, found.right_only) == (2, 3, 1)
-    worst = queue(own, Labels(Policy()), Person("Ann"))
+    worst = list_disagreements(own, Labels(Policy()), Person("Ann"))
     assert worst.total == 1
     pair = worst.rows[0].pair
     assert (pair.question_id, pair.question_text, pair.passage_id) == ("q1/b", "B?", "p1")
@@ -394,11 +402,11 @@ def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> No
 
 def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(own: Project) -> None:
     for author, rating in (("Ann", 1), ("Ann", 4), ("Bob", 4)):
-        override(own, "q1/a", "p1", rating, "So it is.", author)
-    override(own, "q1/b", "p1", 0, "No.", "Ann")
-    override(own, "q1/b", "p1", 5, "Oops.", "Bob")
-    withdraw(own, overrides(own)[0].key, "Bob")
-    found = agreement(own, Person("Ann"), Person("Bob"))
+        add_override(own, "q1/a", "p1", rating, "So it is.", author)
+    add_override(own, "q1/b", "p1", 0, "No.", "Ann")
+    add_override(own, "q1/b", "p1", 5, "Oops.", "Bob")
+    withdraw_by_key(own, find_overrides(own)[0].key, "Bob")
+    found = side_agreement(own, Person("Ann"), Person("Bob"))
     assert (found.n, found.left_only, found.right_only) == (1, 1, 0)
     assert found.table.counts[1, 1] == 1
     assert found.kappa.value is None
@@ -406,34 +414,34 @@ def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(own: P
 
 
 def test_a_rating_of_an_older_wording_is_not_compared(own: Project) -> None:
-    override(own, "q1/a", "p1", 4, "So it is.", "Ann")
-    bank.save(own, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
-    assert agreement(own, Labels(Policy()), Person("Ann")).n == 0
-    before = agreement(own, Labels(Policy(bank_version=1)), Person("Ann"))
+    add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
+    bank.save_version(own, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
+    assert side_agreement(own, Labels(Policy()), Person("Ann")).n == 0
+    before = side_agreement(own, Labels(Policy(bank_version=1)), Person("Ann"))
     assert before.n == 1
 
 
 def test_what_cannot_be_compared_is_refused_with_what_there_is(own: Project) -> None:
-    override(own, "q1/a", "p1", 4, "So it is.", "Ann")
+    add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     with refusal("person-without-ratings", "Ann"):
-        agreement(own, Labels(Policy()), Person("nobody"))
+        side_agreement(own, Labels(Policy()), Person("nobody"))
     with refusal("sides-not-comparable"):
-        agreement(own, Judgments(), Person("Ann"))
+        side_agreement(own, Judgments(), Person("Ann"))
     with refusal("unknown-source", "assessors"):
-        agreement(own, Labels(Policy()), Judgments("NIST"))
+        side_agreement(own, Labels(Policy()), Judgments("NIST"))
 
 
 def test_judgments_that_are_all_the_same_leave_kappa_defined_only_where_it_is(own: Project) -> None:
     judge(own, {("q1", "p1"): 0, ("q1", "p2"): 0}, "strict")
-    assert agreement(own, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
-    alone = agreement(own, Judgments("strict"), Judgments("strict"))
+    assert side_agreement(own, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
+    alone = side_agreement(own, Judgments("strict"), Judgments("strict"))
     assert alone.kappa.value is None
     assert "same value" in str(alone.kappa.undefined)
-    assert sources(own) == ["assessors", "strict"]
+    assert judgment_sources(own) == ["assessors", "strict"]
 
 
 def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small: Project) -> None:
-    found = agreement(small, Labels(Policy()), Judgments())
+    found = side_agreement(small, Labels(Policy()), Judgments())
     header, *rows = csv.reader(io.StringIO(table_csv(found)))
     assert header == ["label", "2", "0", "total", "kappa"]
     assert rows[0] == ["5", "1", "0", "1", "1.0"]
@@ -442,7 +450,7 @@ def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small
 
 
 def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> None:
-    found = agreement(dl23, Judgments(), Labels(Policy(grader=SELF_RATED)))
+    found = side_agreement(dl23, Judgments(), Labels(Policy(grader=SELF_RATED)))
     assert (str(found.left), str(found.right)) == ("judgments", f"labels of {SELF_RATED}")
     # Seen from the judgments, the same cells are boxed: 3 is met by 5 and 4.
     assert _rows(table_latex(found))[0][1][:3] == [r"\fbox{185}", r"\fbox{392}", "22"]
@@ -450,7 +458,7 @@ def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> Non
 
 def test_a_latex_table_escapes_names(own: Project) -> None:
     judge(own, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
-    found = table_latex(agreement(own, Labels(Policy()), Judgments("A & B_1")), merged=True)
+    found = table_latex(side_agreement(own, Labels(Policy()), Judgments("A & B_1")), merged=True)
     assert r"Judgments of A \& B\_1" in found
     assert found.count(r"\\" + "\n") == 4
 
@@ -473,7 +481,7 @@ def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, 
 
 
 def test_the_command_prints_what_the_design_promises(own: Project, monkeypatch, capsys) -> None:
-    expected = agreement(own, Labels(Policy()), Judgments()).as_dict()
+    expected = side_agreement(own, Labels(Policy()), Judgments()).as_dict()
     code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json")
     printed = json.loads(out)
     assert code == 0
@@ -508,7 +516,7 @@ def test_the_command_prints_files_to_stdout_and_nothing_else(own, monkeypatch, c
 
 def test_the_command_compares_with_graders_and_people(own: Project, monkeypatch, capsys) -> None:
     grade(own, {("A?", "p1"): 1}, OTHER)
-    override(own, "q1/a", "p1", 4, "So it is.", "Ann")
+    add_override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     arguments = ("agreement", "--json", "--grader", "test grader")
     for option, name, left, right in (
         ("--against-grader", "other grader", "labels of test grader", "labels of other grader"),
@@ -536,10 +544,12 @@ def test_the_command_refuses_what_makes_no_sense_in_one_line(own, monkeypatch, c
 
 
 def test_labels_are_compared_with_the_first_blind_judgments_of_an_assessor(own: Project) -> None:
-    places = [(row.query_id, row.passage_id) for row in search(own, None, Filters(), 3).rows]
+    places = [(row.query_id, row.passage_id) for row in search_passages(own, None, Filters(), 3).rows]
     for at, place in enumerate(places):
-        judging.judge(own, *place, 0, "ann", blind=at > 0)
-        judging.judge(own, *place, 3, "ann", blind=False)
-    now, first = (agreement(own, Labels(Policy()), Judgments("assessor: ann", blind=blind)) for blind in (False, True))
+        judging.judge_passage(own, *place, 0, "ann", blind=at > 0)
+        judging.judge_passage(own, *place, 3, "ann", blind=False)
+    now, first = (
+        side_agreement(own, Labels(Policy()), Judgments("assessor: ann", blind=blind)) for blind in (False, True)
+    )
     assert now.table.counts[:, 1:].sum() == 0 and first.table.counts[:, :-1].sum() == 0
     assert first.n + first.right_only == len(places) - 1

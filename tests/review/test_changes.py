@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from exam_workbench import bank
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Leaderboard, Policy, basis, labels, leaderboard
+from exam_workbench.labels import Leaderboard, Policy, basis, leaderboard, list_labels
 from exam_workbench.records import add_queries
 from exam_workbench.review import changes, version_edits
 from exam_workbench.store import Project
@@ -87,11 +87,11 @@ def test_impact_equals_saving_and_computing_again(dice, first, second):
 
 def _edit_and_compare(project: Project, new: dict[str, list[Question]], policy: Policy) -> None:
     version = bank.latest_version(project)
-    edits = {query: _with_the_rest(new[query], bank.questions(project, query_id=query)) for query in QUERIES}
+    edits = {query: _with_the_rest(new[query], bank.list_questions(project, query_id=query)) for query in QUERIES}
     state = replace(policy, bank_version=version)
     found = {measure: _or_none(lambda m=measure: changes(project, m, state, edits)) for measure in MEASURES}
     before = _labels(project, state)
-    bank.save(project, [q for questions in edits.values() for q in questions], "new", "tester")
+    bank.save_version(project, [q for questions in edits.values() for q in questions], "new", "tester")
     after = _labels(project, policy)
     differing = {
         pair: (before.get(pair), after.get(pair)) for pair in {**before, **after} if before.get(pair) != after.get(pair)
@@ -125,7 +125,7 @@ def _with_the_rest(new: list[Question], saved: list[Question]) -> list[Question]
 
 
 def _labels(project: Project, policy: Policy) -> dict[tuple[str, str], int | None]:
-    table = labels(project, basis(project, policy))
+    table = list_labels(project, basis(project, policy))
     return {
         (query, passage): None if pd.isna(label) else int(label)
         for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
@@ -173,7 +173,7 @@ def test_impact_equals_saving_and_computing_again_where_queries_are_topics(proje
     del edits[dice.choice(list(edits))]
     found = {measure: changes(project, measure, state, edits) for measure in MEASURES}
     before = _labels(project, state)
-    bank.save(project, [q for questions in edits.values() for q in questions], "new", "tester")
+    bank.save_version(project, [q for questions in edits.values() for q in questions], "new", "tester")
     after = _labels(project, now)
     pool = {**before, **after}
     differing = {
@@ -260,7 +260,7 @@ def test_notes_and_answer_keys_change_nothing(small):
 
 
 def test_a_share_of_what_the_pool_answers_is_not_told_beforehand(small):
-    retired = [replace(question, active=False) for question in bank.questions(small, 1, "q1")]
+    retired = [replace(question, active=False) for question in bank.list_questions(small, 1, "q1")]
     with refusal("measure-not-predictable") as refused:
         changes(small, "EXAM-Cover@20/pool", Policy(), {"q1": retired})
     assert "EXAM-Cover" in refused.value.hint

@@ -10,12 +10,12 @@ from statistics import fmean
 
 import pytest
 
-from exam_workbench.labels import Policy, basis, label_qrels, override
+from exam_workbench.labels import Policy, add_override, basis, label_qrels
 from exam_workbench.measures import make_evaluator
-from exam_workbench.records import judgments, rankings
-from exam_workbench.review import Check, Judgments, Labels, Person, Side, machine, queue
-from exam_workbench.review._disagreements.check_next import check_next, disagreeing
-from exam_workbench.review._disagreements.label_agreement import match
+from exam_workbench.records import ranking_scores, source_judgments
+from exam_workbench.review import Check, Judgments, Labels, Person, Side, list_disagreements, machine_labels
+from exam_workbench.review._disagreements.check_next import check_next, disagreeing_pairs
+from exam_workbench.review._disagreements.label_agreement import match_sides
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, fill, grade, judge, new_project
@@ -49,7 +49,8 @@ def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def means(project: Project, qrels: dict[str, dict[str, int]], measure: str, threshold: int) -> dict[str, float]:
     """The score of every system, made from nothing."""
     found = {
-        run: make_evaluator([measure], qrels, threshold)(ranking)[measure] for run, ranking in rankings(project).items()
+        run: make_evaluator([measure], qrels, threshold)(ranking)[measure]
+        for run, ranking in ranking_scores(project).items()
     }
     return {run: fmean(scores.get(query, 0.0) for query in qrels) for run, scores in found.items()}
 
@@ -71,7 +72,7 @@ def brute_force(
     Args:
         giving: 0 where the left side gives way, 1 for the right one.
     """
-    found = match(project, left, right)
+    found = match_sides(project, left, right)
     thresholds = (found.left.threshold, found.right.threshold)
     row = found.pairs.iloc[check.row]
     changed = {query: dict(values) for query, values in qrels.items()}
@@ -96,7 +97,7 @@ SIDES: list[tuple[str, Side, Side, int]] = [
     ("labels against judgments", Labels(Policy()), Judgments("NIST"), 0),
     ("judgments against labels", Judgments("NIST"), Labels(Policy(min_rating=3, label="mean")), 1),
     ("labels against binary judgments", Labels(Policy()), Judgments("strict"), 0),
-    ("grader against grader", machine(Policy(), "test grader"), machine(Policy(), "other grader"), 0),
+    ("grader against grader", machine_labels(Policy(), "test grader"), machine_labels(Policy(), "other grader"), 0),
     ("judgments against judgments", Judgments("strict"), Judgments("NIST", 2), 0),
 ]
 
@@ -107,10 +108,14 @@ def test_each_disagreement_does_what_computing_everything_again_says(
     noisy: Project, left: Side, right: Side, giving: int, measure: str
 ) -> None:
     side = (left, right)[giving]
-    qrels = label_qrels(noisy, basis(noisy, side.policy)) if isinstance(side, Labels) else judgments(noisy, side.source)  # type: ignore[union-attr]
+    qrels = (
+        label_qrels(noisy, basis(noisy, side.policy))
+        if isinstance(side, Labels)
+        else source_judgments(noisy, side.source)
+    )  # type: ignore[union-attr]
     found = check_next(noisy, left, right, measure)
     assert found.side == ("left", "right")[giving]
-    assert len(found.checks) == found.disagreements == disagreeing(match(noisy, left, right)).sum() > 5
+    assert len(found.checks) == found.disagreements == disagreeing_pairs(match_sides(noisy, left, right)).sum() > 5
     for check in found.checks:
         shift, moved, swaps, change = brute_force(noisy, left, right, check, measure, qrels, giving)
         assert (check.moved, check.swaps) == (moved, swaps)
@@ -135,15 +140,15 @@ def test_where_only_some_are_tried_they_are_those_that_runs_rank_high(noisy: Pro
     sides = Labels(Policy()), Judgments("NIST")
     few, all_of_them = (check_next(noisy, *sides, "nDCG@10", tried=tried) for tried in (4, 500))
     assert (len(few.checks), few.disagreements) == (4, len(all_of_them.checks))
-    pairs = match(noisy, *sides).pairs
-    returned = {p for by_query in rankings(noisy).values() for scores in by_query.values() for p in scores}
+    pairs = match_sides(noisy, *sides).pairs
+    returned = {p for by_query in ranking_scores(noisy).values() for scores in by_query.values() for p in scores}
     assert all(pairs["passage_id"].iat[one.row] in returned for one in few.checks)
     assert {one.row for one in few.checks} <= {one.row for one in all_of_them.checks}
 
 
 def test_a_value_gives_way_to_the_nearest_one_that_says_the_same(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
-    judged = match(noisy, *sides).pairs["right"].tolist()
+    judged = match_sides(noisy, *sides).pairs["right"].tolist()
     targets = {(one.value, judged[one.row]): one.target for one in check_next(noisy, *sides, "AP").checks}
     # On a scale to 3, judgment 3 is label 4 or 5, 2 is 1 to 3, 0 is 0, and nothing says what 1 says: a third of 5 is 2.
     expected = {(5, 0): 0, (0, 3): 4, (1, 3): 4, (0, 2): 1, (5, 2): 3, (4, 2): 3, (5, 1): 2, (0, 1): 2, (2, 0): 0}
@@ -155,9 +160,9 @@ def test_a_value_gives_way_to_the_nearest_one_that_says_the_same(noisy: Project)
 def test_the_queue_takes_its_order_and_pages_through_it(noisy: Project) -> None:
     sides = Labels(Policy()), Judgments("NIST")
     checks = check_next(noisy, *sides, "nDCG@10").checks
-    pages = [queue(noisy, *sides, "board", limit=4, offset=offset) for offset in (0, 4)]
+    pages = [list_disagreements(noisy, *sides, "board", limit=4, offset=offset) for offset in (0, 4)]
     assert [row.check for page in pages for row in page.rows] == checks[:8]
-    pairs = match(noisy, *sides).pairs
+    pairs = match_sides(noisy, *sides).pairs
     assert [row.pair.passage_id for row in pages[1].rows] == [pairs["passage_id"].iat[one.row] for one in checks[4:8]]
     assert pages[0].total == len(checks)
 
@@ -165,7 +170,7 @@ def test_the_queue_takes_its_order_and_pages_through_it(noisy: Project) -> None:
 def test_people_make_no_leaderboard(noisy: Project, tmp_path: Path) -> None:
     project = new_project(tmp_path / "people.duckdb")
     fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {"r": {"q1": ["p1"]}})
-    override(project, "a", "p1", 5, "read it", "ann")
+    add_override(project, "a", "p1", 5, "read it", "ann")
     with refusal("person-without-leaderboard"):
         check_next(project, Labels(Policy()), Person("ann"), "AP")
     project.close()

@@ -8,23 +8,31 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import bank
-from exam_workbench.labels import Policy, basis, confirm, labels, override, overrides, withdraw
+from exam_workbench.labels import (
+    Policy,
+    add_override,
+    basis,
+    confirm_override,
+    find_overrides,
+    list_labels,
+    withdraw_by_key,
+)
 from exam_workbench.records import judging
 from exam_workbench.review import (
     Judgments,
     Labels,
     Person,
-    agreement,
     case_of,
-    machine,
-    outcome,
-    queue,
+    list_disagreements,
+    list_strays,
+    list_uncovered,
+    machine_labels,
+    override_outcome,
     settle_by_override,
-    strays,
-    uncovered,
+    side_agreement,
 )
 from exam_workbench.store import Project
-from exam_workbench.study import diagnose
+from exam_workbench.study import diagnose_questions
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
 from tests.made.refusals import refusal
@@ -83,87 +91,87 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 class TestOrder:
     def test_pages_follow_one_another(self, small: Project) -> None:
-        everything = queue(small, LEFT, RIGHT).rows
-        pages = [queue(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
+        everything = list_disagreements(small, LEFT, RIGHT).rows
+        pages = [list_disagreements(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
         assert [row for page in pages for row in page] == everything
 
 
 class TestPageOfACase:
     def test_it_is_the_page_on_which_the_case_stands(self, small: Project) -> None:
-        everything = queue(small, LEFT, RIGHT).rows
+        everything = list_disagreements(small, LEFT, RIGHT).rows
         for at, row in enumerate(everything):
-            found = queue(small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None))
+            found = list_disagreements(small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None))
             assert found.first == at - at % 2
             assert found.rows == everything[found.first : found.first + 2]
 
     def test_a_case_that_is_not_there_gives_the_page_with_its_place_or_the_last_one(self, small: Project) -> None:
-        total = queue(small, LEFT, RIGHT).total
+        total = list_disagreements(small, LEFT, RIGHT).total
         gone = ("q1", "gone", None)
-        assert queue(small, LEFT, RIGHT, limit=2, offset=3, case=gone).first == 2
-        last = queue(small, LEFT, RIGHT, limit=2, offset=99, case=gone)
+        assert list_disagreements(small, LEFT, RIGHT, limit=2, offset=3, case=gone).first == 2
+        last = list_disagreements(small, LEFT, RIGHT, limit=2, offset=99, case=gone)
         assert last.first + len(last.rows) == total
-        assert queue(small, LEFT, RIGHT, limit=2, query_id="nothing", case=gone).first == 0
+        assert list_disagreements(small, LEFT, RIGHT, limit=2, query_id="nothing", case=gone).first == 0
 
 
 class TestOneQuery:
     def test_only_its_pairs_are_listed_and_counted(self, small: Project) -> None:
-        everything = [row.pair for row in queue(small, LEFT, RIGHT).rows]
+        everything = [row.pair for row in list_disagreements(small, LEFT, RIGHT).rows]
         for query in ("q1", "q2"):
-            found = queue(small, LEFT, RIGHT, query_id=query)
+            found = list_disagreements(small, LEFT, RIGHT, query_id=query)
             assert [row.pair for row in found.rows] == [pair for pair in everything if pair.query_id == query]
             assert found.total == len(found.rows)
 
 
 class TestOutcome:
     def test_it_is_what_the_override_then_does(self, own: Project) -> None:
-        pair = next(row.pair for row in queue(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
-        found = outcome(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
+        pair = next(row.pair for row in list_disagreements(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
+        found = override_outcome(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
         assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
-        override(own, "q1/b", "p3", 0, "no", "ann")
-        assert "p3" not in [row.pair.passage_id for row in queue(own, LEFT, RIGHT).rows]
+        add_override(own, "q1/b", "p3", 0, "no", "ann")
+        assert "p3" not in [row.pair.passage_id for row in list_disagreements(own, LEFT, RIGHT).rows]
 
     def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
-        pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
-        found = outcome(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
+        pair = next(row.pair for row in list_disagreements(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
+        found = override_outcome(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
         assert (found.after, found.agrees) == (4, False)
         assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
 
     def test_a_grader_by_itself_does_not_follow(self, small: Project) -> None:
-        left = machine(Policy())
-        pair = next(row.pair for row in queue(small, left, RIGHT).rows if row.pair.passage_id == "p3")
-        found = outcome(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
+        left = machine_labels(Policy())
+        pair = next(row.pair for row in list_disagreements(small, left, RIGHT).rows if row.pair.passage_id == "p3")
+        found = override_outcome(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
         assert (found.left, found.agrees) == (4, False)
 
     def test_a_persons_own_rating_does_and_nobody_elses(self, own: Project) -> None:
         for author, rating in (("ann", 5), ("bob", 0)):
-            override(own, "q1/a", "p1", rating, "read it", author)
+            add_override(own, "q1/a", "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
-        (row,) = queue(own, left, right).rows
-        assert outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "ann").agrees
-        assert not outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "eve").agrees
+        (row,) = list_disagreements(own, left, right).rows
+        assert override_outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "ann").agrees
+        assert not override_outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "eve").agrees
 
 
 class TestCells:
     def test_a_cell_lists_its_pairs_whether_they_agree_or_not(self, small: Project) -> None:
         for row, column in ((5, 0), (5, 3), (2, 1)):
-            found = queue(small, LEFT, RIGHT, cell=([row], [column]))
+            found = list_disagreements(small, LEFT, RIGHT, cell=([row], [column]))
             assert {(one.pair.left, one.pair.right) for one in found.rows} == {(row, column)}
-            table = agreement(small, LEFT, RIGHT).table
+            table = side_agreement(small, LEFT, RIGHT).table
             assert found.total == table.counts[list(table.rows).index(row), list(table.columns).index(column)] > 0
 
     def test_a_cell_of_a_merged_table_has_several_values(self, small: Project) -> None:
-        found = queue(small, LEFT, RIGHT, cell=([5, 4], [0]))
+        found = list_disagreements(small, LEFT, RIGHT, cell=([5, 4], [0]))
         assert [row.pair.passage_id for row in found.rows] == ["p1", "p3"]
 
     def test_a_passage_without_a_label_is_in_no_cell(self, small: Project) -> None:
-        found = queue(small, LEFT, RIGHT, cell=(range(6), range(4)))
+        found = list_disagreements(small, LEFT, RIGHT, cell=(range(6), range(4)))
         assert found.total == 6
         assert "p7" not in [row.pair.passage_id for row in found.rows]
 
 
 class TestWhatGaveTheLabel:
     def giving(self, project: Project, policy: Policy) -> dict[str, list[tuple[str, int]]]:
-        rows = queue(project, Labels(policy), RIGHT, cell=(range(6), range(4))).rows
+        rows = list_disagreements(project, Labels(policy), RIGHT, cell=(range(6), range(4))).rows
         return {row.pair.passage_id: [(one.text, one.rating) for one in row.left_from] for row in rows}
 
     def test_it_is_the_question_with_the_best_rating_and_never_one_to_avoid(self, small: Project) -> None:
@@ -178,13 +186,13 @@ class TestWhatGaveTheLabel:
         assert set(map(len, self.giving(small, Policy(label="mean")).values())) == {0}
 
     def test_an_override_gives_the_label_as_any_rating_does(self, own: Project) -> None:
-        override(own, "q1/b", "p4", 4, "read it", "ann")
+        add_override(own, "q1/b", "p4", 4, "read it", "ann")
         assert self.giving(own, Policy())["p4"] == [("What is B?", 4)]
 
     def test_two_graders_have_a_question_each(self, own: Project) -> None:
         grade(own, {("What is B?", "p1"): 3}, GraderSpec("other", "self-rating", "another"))
-        sides = machine(Policy(), SPEC.name), machine(Policy(), "other")
-        (row,) = queue(own, *sides).rows
+        sides = machine_labels(Policy(), SPEC.name), machine_labels(Policy(), "other")
+        (row,) = list_disagreements(own, *sides).rows
         assert [one.text for one in row.left_from] == ["What is A?"]
         assert [(one.text, one.rating) for one in row.right_from] == [("What is B?", 3)]
 
@@ -194,33 +202,33 @@ class TestWhatGaveTheLabel:
         with own.transaction() as cursor:
             cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL)", [query])
         grade(own, {(query, "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
-        (row,) = queue(own, Labels(Policy(grader="direct")), RIGHT).rows
+        (row,) = list_disagreements(own, Labels(Policy(grader="direct")), RIGHT).rows
         assert (row.pair.left, row.left_from) == (3, ())
 
 
 class TestGaps:
     @pytest.mark.parametrize("policy", [Policy(), Policy(min_rating=2), Policy(min_judgment=3, label="mean")])
     def test_they_are_what_the_diagnosis_of_each_query_says(self, own: Project, policy: Policy) -> None:
-        override(own, "q1/a", "p3", 5, "read it", "ann")
+        add_override(own, "q1/a", "p3", 5, "read it", "ann")
         expected_strays: dict[str, set[str]] = {}
         expected_uncovered: set[str] = set()
         for query_id in ("q1", "q2"):
-            found = diagnose(own, policy, query_id, bank.questions(own, None, query_id), "assessors")
+            found = diagnose_questions(own, policy, query_id, bank.list_questions(own, None, query_id), "assessors")
             expected_strays |= {one.question.question_id: set(one.passages) for one in found.strays}
             expected_uncovered |= set(found.uncovered)
-        total, listed = strays(own, policy, "assessors")
+        total, listed = list_strays(own, policy, "assessors")
         assert {one.question_id: set(one.passages) for one in listed} == expected_strays
         assert total == len(expected_strays) > 0
         assert [one.non_relevant for one in listed] == sorted((one.non_relevant for one in listed), reverse=True)
-        total, left_out = uncovered(own, policy, "assessors")
+        total, left_out = list_uncovered(own, policy, "assessors")
         assert {one.passage_id for one in left_out} == expected_uncovered
         assert total == len(expected_uncovered) > 0
 
     def test_a_passage_without_any_grade_is_not_held_against_the_bank(self, small: Project) -> None:
-        assert "p7" not in [one.passage_id for one in uncovered(small, Policy(), "assessors")[1]]
+        assert "p7" not in [one.passage_id for one in list_uncovered(small, Policy(), "assessors")[1]]
 
     def test_the_most_relevant_passage_comes_first_with_its_best_rating(self, small: Project) -> None:
-        _, listed = uncovered(small, Policy(), "assessors")
+        _, listed = list_uncovered(small, Policy(), "assessors")
         assert [(one.passage_id, one.judgment, one.best) for one in listed] == [
             ("p4", 3, 1),
             ("p2", 2, 3),
@@ -228,12 +236,12 @@ class TestGaps:
         ]
 
     def test_pages_keep_the_total(self, small: Project) -> None:
-        total, second = uncovered(small, Policy(), "assessors", limit=1, offset=1)
+        total, second = list_uncovered(small, Policy(), "assessors", limit=1, offset=1)
         assert (total, [one.passage_id for one in second]) == (3, ["p2"])
 
     def test_an_unknown_source_is_named(self, small: Project) -> None:
         with refusal("unknown-source", "nobody"):
-            strays(small, Policy(), "nobody")
+            list_strays(small, Policy(), "nobody")
 
 
 def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(project: Project) -> None:
@@ -244,24 +252,24 @@ def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(
     fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": passages}}, spec)
     judge(project, {("q1", passage): value for passage, value in said.items()})
     left, right = Labels(Policy()), Judgments()
-    assert queue(project, left, right).total == 0
-    override(project, "q1/a", "p4", 5, "it does", "ann")
-    assert [row.pair.passage_id for row in queue(project, left, right).rows] == ["p4"]
+    assert list_disagreements(project, left, right).total == 0
+    add_override(project, "q1/a", "p4", 5, "it does", "ann")
+    assert [row.pair.passage_id for row in list_disagreements(project, left, right).rows] == ["p4"]
 
 
 def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given_so_far(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3, ("A?", "p2"): 5}, {"s": {"q1": ["p1", "p2"]}})
     left, right = Labels(Policy()), Judgments("assessor: ann")
-    judging.judge(project, "q1", "p1", 2, "ann")
-    assert queue(project, left, right).total == 0
-    judging.judge(project, "q1", "p2", 3, "ann")
-    assert queue(project, left, right).total == 0
+    judging.judge_passage(project, "q1", "p1", 2, "ann")
+    assert list_disagreements(project, left, right).total == 0
+    judging.judge_passage(project, "q1", "p2", 3, "ann")
+    assert list_disagreements(project, left, right).total == 0
 
 
 def test_a_source_without_judgments_disagrees_with_nothing(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
     judge(project, {}, "other")
-    assert queue(project, Labels(Policy()), Judgments("other")).total == 0
+    assert list_disagreements(project, Labels(Policy()), Judgments("other")).total == 0
 
 
 @pytest.fixture
@@ -275,21 +283,21 @@ def answered(project: Project) -> Project:
 
 def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one_counts(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
-    case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
-    override(answered, "q1/a", "p1", 5, "fine", "bob")
+    case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
+    add_override(answered, "q1/a", "p1", 5, "fine", "bob")
     (key,) = settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
-    assert queue(answered, left, right).total == 0
-    withdraw(answered, key, "ann")
-    assert labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
-    assert queue(answered, left, right).total == 1
+    assert list_disagreements(answered, left, right).total == 0
+    withdraw_by_key(answered, key, "ann")
+    assert list_labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
+    assert list_disagreements(answered, left, right).total == 1
 
 
 def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
-    case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
+    case = case_of(answered, left, right, list_disagreements(answered, left, right).rows[0].pair)
     settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
-    bank.save(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
+    bank.save_version(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
     grade(answered, {("What now?", "p1"): 5, ("What now?", "p2"): 0})
-    assert queue(answered, left, right).total == 1
-    confirm(answered, overrides(answered)[0].key, "ann")
-    assert queue(answered, left, right).total == 0
+    assert list_disagreements(answered, left, right).total == 1
+    confirm_override(answered, find_overrides(answered)[0].key, "ann")
+    assert list_disagreements(answered, left, right).total == 0

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import Generation, add_generations, put_draft, reject, save_drafts
+from exam_workbench.bank import Generation, add_generations, put_draft, reject_proposals, save_drafts
 from exam_workbench.errors import NotAllowed
-from exam_workbench.records import done_queries, guidelines, judging, mark_done, set_guidelines, set_member
+from exam_workbench.records import done_queries, find_guidelines, judging, mark_done, set_guidelines, set_member
 from exam_workbench.records._teamwork import Guidelines
-from exam_workbench.review import Presence, my_work, shares
+from exam_workbench.review import Presence, assessor_shares, my_work
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill
@@ -51,9 +51,9 @@ def test_what_is_next_follows_what_waits(project: Project) -> None:
     made = Generation("question", "q1", "m", "p", "h", ("Why A?",), "raw")
     (key,) = project.write(lambda cursor: add_generations(cursor, [made], "olga"))
     assert (next_of(project), counted(project)) == (["question_bank"], ["1"])
-    reject(project, [key], "lea")
+    reject_proposals(project, [key], "lea")
     for passage in ("p1", "p2"):
-        judging.judge(project, "q1", passage, 1, "lea")
+        judging.judge_passage(project, "q1", passage, 1, "lea")
     assert (next_of(project), counted(project)) == (["question_bank"], [""])
     (one,) = my_work(project, "lea", ("q1",), None)
     assert (one.judged, one.pooled, one.questions, one.done) == (2, 2, 1, False)
@@ -62,11 +62,11 @@ def test_what_is_next_follows_what_waits(project: Project) -> None:
 def test_whoever_has_no_queries_of_their_own_has_all_and_what_is_done_comes_last(project: Project) -> None:
     mark_done(project, "q1", True, "tom")
     assert [(one.query_id, one.done) for one in my_work(project, "tom", None, None)] == [("q2", False), ("q1", True)]
-    judging.judge(project, "q1", "p1", 1, "tom")
+    judging.judge_passage(project, "q1", "p1", 1, "tom")
     mark_done(project, "q1", True, "lea")
     mark_done(project, "q1", False, "lea")
     assert list(done_queries(project)) == ["tom"]
-    assert [(one.member.name, one.done, one.queries, one.judged) for one in shares(project)] == [
+    assert [(one.member.name, one.done, one.queries, one.judged) for one in assessor_shares(project)] == [
         ("lea", 0, 1, 0),
         ("tom", 1, 2, 1),
     ]
@@ -84,10 +84,10 @@ def test_nobody_says_that_the_query_of_another_is_done(project: Project) -> None
 def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_empty_text(project: Project) -> None:
     set_guidelines(project, "All of it.", "olga")
     set_guidelines(project, " First.\nThen. ", "olga", "q1")
-    assert guidelines(project, "q1") == Guidelines("All of it.", "First.\nThen.")
-    assert guidelines(project, "q2") == guidelines(project) == Guidelines("All of it.")
+    assert find_guidelines(project, "q1") == Guidelines("All of it.", "First.\nThen.")
+    assert find_guidelines(project, "q2") == find_guidelines(project) == Guidelines("All of it.")
     set_guidelines(project, "", "olga")
-    assert guidelines(project, "q1") == Guidelines("", "First.\nThen.")
+    assert find_guidelines(project, "q1") == Guidelines("", "First.\nThen.")
     for text, query, reason in (
         ("x" * 20_001, None, ("guidelines-too-long", "20,001")),
         ("x", "q9", ("unknown-query", "q9")),

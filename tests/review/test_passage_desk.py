@@ -15,22 +15,23 @@ from exam_workbench.bank import put_grader
 from exam_workbench.grading._grade_storage import add_outcomes
 from exam_workbench.labels import (
     Policy,
+    add_override,
     basis,
     label_qrels,
     leaderboard,
-    override,
     override_all,
-    withdraw,
     withdraw_all,
+    withdraw_by_key,
 )
 from exam_workbench.records import assign_double, refresh_pool, write_runs
 from exam_workbench.records._runs import stage_rankings
-from exam_workbench.records.judging import judge as assess
+from exam_workbench.records.judging import judge_passage as assess
 from exam_workbench.review import (
     NONE,
     Filters,
     Found,
     Said,
+    cut_segments,
     find_answer,
     label_with,
     my_work,
@@ -38,8 +39,7 @@ from exam_workbench.review import (
     override_labels,
     ratings_effect,
     read_passage,
-    search,
-    segments,
+    search_passages,
     strongest_first,
     where_to_begin,
 )
@@ -87,12 +87,12 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def found(project: Project, policy: Policy | None = None, **filters: Any) -> list[str]:
-    return [row.passage_id for row in search(project, policy or Policy(), Filters(**filters), 100).rows]
+    return [row.passage_id for row in search_passages(project, policy or Policy(), Filters(**filters), 100).rows]
 
 
 class TestFinding:
     def test_without_filters_the_whole_pool_is_listed_query_by_query(self, pool: Project) -> None:
-        rows = search(pool, Policy(), Filters(source="assessors"), 100).rows
+        rows = search_passages(pool, Policy(), Filters(source="assessors"), 100).rows
         assert [(r.place, r.query_id, r.passage_id, r.label, r.judgment) for r in rows] == [
             (1, "q1", "p1", 5, 0),
             (2, "q1", "p2", 1, None),
@@ -134,14 +134,14 @@ class TestFinding:
     def test_labels_are_those_of_the_qrels_under_any_rule(self, pool: Project) -> None:
         for rule in ("max", "support:2", "mean"):
             policy = Policy(label=rule)
-            listed = search(pool, policy, Filters(), 100).rows
+            listed = search_passages(pool, policy, Filters(), 100).rows
             qrels = label_qrels(pool, basis(pool, policy))
             assert {(r.query_id, r.passage_id): r.label for r in listed if r.label is not None} == {
                 (query, passage): label for query, labels in qrels.items() for passage, label in labels.items()
             }
 
     def test_an_override_is_found_and_counts_in_the_label(self, graded: Project) -> None:
-        override(graded, "q1/b", "p2", 4, "it does", "ann")
+        add_override(graded, "q1/b", "p2", 4, "it does", "ann")
         assert found(graded, overridden=True) == ["p2"]
         assert found(graded, label=4) == ["p2", "p4"]
         assert found(graded, state="failed") == []
@@ -164,25 +164,29 @@ class TestFinding:
 
     def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
         fill(project, [A], {}, RUNS)
-        rows = search(project, None, Filters(query_id="q1"), 2).rows
+        rows = search_passages(project, None, Filters(query_id="q1"), 2).rows
         assert [(r.passage_id, r.label) for r in rows] == [("p1", None), ("p2", None)]
 
     def test_a_page_holds_no_more_than_its_size_and_the_total_counts_all(self, pool: Project) -> None:
-        pages = [search(pool, Policy(), Filters(), 2, page) for page in (1, 2, 3, 99)]
+        pages = [search_passages(pool, Policy(), Filters(), 2, page) for page in (1, 2, 3, 99)]
         assert [[r.passage_id for r in page.rows] for page in pages] == [["p1", "p2"], ["p3", "p4"], ["p5"], ["p5"]]
         assert {page.total for page in pages} == {5}
         assert [page.page for page in pages] == [1, 2, 3, 3]
 
     def test_the_list_opens_at_the_open_passage_and_knows_its_neighbours(self, pool: Project) -> None:
-        here = search(pool, Policy(), Filters(), 2, opened=("q1", "p3"))
+        here = search_passages(pool, Policy(), Filters(), 2, opened=("q1", "p3"))
         assert (here.page, places(here)) == (2, ("p2", "p3", "p4"))
 
     def test_a_passage_that_does_not_fit_the_filters_still_has_neighbours(self, pool: Project) -> None:
-        assert places(search(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))) == ("p1", None, "p4")
+        assert places(search_passages(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))) == (
+            "p1",
+            None,
+            "p4",
+        )
 
     def test_a_link_to_a_query_leads_to_its_first_passage(self, pool: Project) -> None:
-        assert places(search(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
-        assert places(search(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
+        assert places(search_passages(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
+        assert places(search_passages(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
 
     def test_who_names_no_passage_begins_with_one_that_a_run_returned(self, project: Project) -> None:
         fill(project, [A, D], {}, {"x": {"q1": ["p1", "p2"], "q2": ["p3", "p4"]}})
@@ -191,7 +195,7 @@ class TestFinding:
             stage_rankings(cursor, {"x": [Ranked("q1", "p2", 1, 1.0), Ranked("q2", "p4", 1, 1.0)]})
             write_runs(cursor, [("x", "x", "x.run")])
             refresh_pool(cursor)
-        listed = search(project, None, Filters(), 9).rows
+        listed = search_passages(project, None, Filters(), 9).rows
         assert [row.passage_id for row in listed] == ["p1", "p2", "p3", "p4"]
         assert where_to_begin(project, None, Filters()) == ("q1", "p2")
         assert where_to_begin(project, None, Filters(), "q2") == ("q2", "p4")
@@ -276,12 +280,12 @@ class TestReading:
         assert desk.label == 2
 
     def test_an_override_stands_beside_the_grade_and_a_stale_one_apart(self, graded: Project) -> None:
-        override(graded, "q1/a", "p1", 0, "it asks", "ann")
+        add_override(graded, "q1/a", "p1", 0, "it asks", "ann")
         desk = read_passage(graded, Policy(), "q1", "p1")
         first = desk.asked[0]
         assert (first.said[SPEC.name].rating, first.rating, desk.label) == (5, 0, 2)
         assert first.override is not None and first.override.reason == "it asks"
-        bank.save(graded, [replace(A, text="What is A, exactly?")], "reworded", "ann")
+        bank.save_version(graded, [replace(A, text="What is A, exactly?")], "reworded", "ann")
         first = read_passage(graded, Policy(), "q1", "p1").asked[0]
         assert first.override is None
         assert [one.wording for one in first.stale] == ["What is A?"]
@@ -315,7 +319,7 @@ class TestOrder:
         assert [one.question.question_id for one in failed] == ["q1/a", "q1/b", "q1/x"]
 
     def test_an_override_moves_its_question(self, graded: Project) -> None:
-        override(graded, "q1/a", "p1", 0, "no", "ann")
+        add_override(graded, "q1/a", "p1", 0, "no", "ann")
         asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
         assert [one.question.question_id for one in asked] == ["q1/b", "q1/x", "q1/a"]
 
@@ -325,13 +329,13 @@ class TestOverriding:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
             foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors")
             assert foretold.before.scores == leaderboard(graded, measure, with_ungraded=True).scores
-            key = override(graded, "q1/a", "p1", 0, "no", "ann")
+            key = add_override(graded, "q1/a", "p1", 0, "no", "ann")
             assert foretold.after.scores == pytest.approx(leaderboard(graded, measure, with_ungraded=True).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 2)
             assert label_qrels(graded, basis(graded, Policy()))["q1"]["p1"] == 2
             assert foretold.systems
             assert foretold.shift is not None
-            withdraw(graded, key, "ann")
+            withdraw_by_key(graded, key, "ann")
 
     def test_the_effect_of_several_at_once_is_foretold_too(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover"):
@@ -361,12 +365,12 @@ class TestOverriding:
             "x": {"q1": ["p1", "p2"], "q2": ["p1", "p2"]}, "y": {"q1": ["p2"], "q2": ["p2", "p1"]},
         })  # fmt: skip
         foretold = ratings_effect(project, "nDCG@10", Policy(), "p1", {"q1/a": (5, 0)})
-        override(project, "q1/a", "p1", 0, "no", "ann")
+        add_override(project, "q1/a", "p1", 0, "no", "ann")
         assert foretold.after.per_query == leaderboard(project, "nDCG@10", with_ungraded=True).per_query
 
     def test_the_list_tells_the_label_without_and_with_each_override(self, graded: Project) -> None:
-        override(graded, "q1/a", "p1", 0, "no", "ann")
-        override(graded, "q1/b", "p2", 3, "partly", "bob")
+        add_override(graded, "q1/a", "p1", 0, "no", "ann")
+        add_override(graded, "q1/b", "p2", 3, "partly", "bob")
         assert [(one.author, *labels) for one, *labels in override_labels(graded, Policy())] == [
             ("bob", 1, 3),
             ("ann", 5, 2),
@@ -374,14 +378,14 @@ class TestOverriding:
         assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [[1, 1], [5, 5]]
 
     def test_an_override_hidden_by_a_newer_one_makes_no_difference(self, graded: Project) -> None:
-        override(graded, "q1/a", "p1", 0, "no", "ann")
-        override(graded, "q1/a", "p1", 3, "partly", "bob")
+        add_override(graded, "q1/a", "p1", 0, "no", "ann")
+        add_override(graded, "q1/a", "p1", 3, "partly", "bob")
         assert [labels for _, *labels in override_labels(graded, Policy())] == [[2, 3], [3, 3]]
 
     def test_a_stale_override_has_no_effect(self, graded: Project) -> None:
-        override(graded, "q1/a", "p1", 0, "no", "ann")
+        add_override(graded, "q1/a", "p1", 0, "no", "ann")
         new = replace(A, text="What is A, exactly?")
-        bank.save(graded, [new], "reworded", "ann")
+        bank.save_version(graded, [new], "reworded", "ann")
         grade(graded, {("What is A, exactly?", "p1"): 4})
         ((one, without, now),) = override_labels(graded, Policy())
         assert (one.stale, without, now) == (True, 4, 4)
@@ -413,7 +417,7 @@ class TestMarking:
         assert find_answer("the start of art", "art") == (13, 16)
 
     def test_marks_may_overlap_and_nest(self) -> None:
-        pieces = segments("abcdef", [(0, 4), (2, 6), (2, 4)])
+        pieces = cut_segments("abcdef", [(0, 4), (2, 6), (2, 4)])
         assert [(one.text, one.inside, one.ending) for one in pieces] == [
             ("ab", (0,), ()),
             ("cd", (0, 1, 2), (0, 2)),
@@ -423,7 +427,7 @@ class TestMarking:
     @given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20))))
     def test_the_pieces_of_a_text_are_the_text(self, text: str, wanted: list[tuple[int, int]]) -> None:
         spans = [(start, min(start + length, len(text))) for start, length in wanted if start < len(text)]
-        pieces = segments(text, spans)
+        pieces = cut_segments(text, spans)
         assert "".join(one.text for one in pieces) == text
         for i, (start, end) in enumerate(spans):
             assert "".join(one.text for one in pieces if i in one.inside) == text[start:end]
@@ -437,7 +441,7 @@ class TestMarking:
 
 
 def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(graded: Project) -> None:
-    pooled = [row.passage_id for row in search(graded, None, Filters(query_id="q1"), 40).rows]
+    pooled = [row.passage_id for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows]
     filters, orders = Filters(source="assessors"), set()
     for name in ("ann", "ben", "cat", "dan", "eve", "fay"):
         turn = next_turn(graded, Policy(), filters, name, True, "q1")
@@ -452,7 +456,7 @@ def test_blind_passages_have_an_order_of_the_assessor_and_nothing_of_others(grad
 
 
 def test_a_turn_counts_own_judgments_and_leads_to_the_next_query_with_unjudged_passages(graded: Project) -> None:
-    for row in search(graded, None, Filters(query_id="q1"), 40).rows:
+    for row in search_passages(graded, None, Filters(query_id="q1"), 40).rows:
         assess(graded, "q1", row.passage_id, 1, "ann")
     assess(graded, "q2", "p4", 2, "ben")
     turn = next_turn(graded, None, Filters(), "ann", True, "q1")

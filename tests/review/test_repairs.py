@@ -15,9 +15,9 @@ from exam_workbench import bank
 from exam_workbench.bank import remember_settings
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, make_drafter, run_job
-from exam_workbench.labels import Policy, basis, label_qrels, override
-from exam_workbench.measures._means_and_tests import HELD_OUT, rewording_test, spent
-from exam_workbench.review import repair, suggest_rewordings
+from exam_workbench.labels import Policy, add_override, basis, label_qrels
+from exam_workbench.measures._means_and_tests import HELD_OUT, level_of_test, rewording_test
+from exam_workbench.review import repair_question, suggest_rewordings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.endpoint_calls import key
@@ -60,28 +60,28 @@ def graded(project: Project, server: EndpointServer) -> Project:
 
 def test_a_better_wording_is_chosen_tested_and_drafted_and_a_random_one_is_not(graded: Project) -> None:
     given = ["What was it?", "What is it exactly?", "What may it be?"]
-    found = repair(graded, "q1/a", given, GRADER, "assessors", "ann")
+    found = repair_question(graded, "q1/a", given, GRADER, "assessors", "ann")
     assert (found.wording, found.number, found.test.accepted) == (given[1], 1, True)
     assert found.test.pairs >= HELD_OUT and found.test.losses == 0
-    assert bank.drafts(graded, "ann")["q1/a"].question.text == given[1]
-    second = repair(graded, "q1/a", [given[0]], GRADER, "assessors", "ann")
+    assert bank.list_drafts(graded, "ann")["q1/a"].question.text == given[1]
+    second = repair_question(graded, "q1/a", [given[0]], GRADER, "assessors", "ann")
     assert (second.number, second.test.accepted) == (2, False)
     assert second.test.level < found.test.level
 
 
 def test_an_override_counts_before_a_judgment(graded: Project) -> None:
-    first = repair(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
+    first = repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
     for passage in PASSAGES:
-        override(graded, "q1/a", passage, 5 * (int(passage[1:]) % 2), "the other way", "ben")
-    turned = repair(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
+        add_override(graded, "q1/a", passage, 5 * (int(passage[1:]) % 2), "the other way", "ben")
+    turned = repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "assessors", "ann")
     assert (turned.test.gains, turned.test.losses) == (first.test.losses, first.test.gains)
 
 
 def test_without_a_new_wording_or_judgments_nothing_is_tested(graded: Project) -> None:
     with refusal("nothing-to-repair", "q1/a"):
-        repair(graded, "q1/a", ["What is it?"], GRADER, "assessors", "ann")
+        repair_question(graded, "q1/a", ["What is it?"], GRADER, "assessors", "ann")
     with refusal("unknown-source"):
-        repair(graded, "q1/a", ["What else?"], GRADER, "nobody", "ann")
+        repair_question(graded, "q1/a", ["What else?"], GRADER, "nobody", "ann")
     assert graded.value("SELECT count(*) FROM repairs") == 0
 
 
@@ -113,11 +113,11 @@ def test_a_model_proposes_wordings_from_wrong_ratings_of_the_first_half(
     bank.set_assessors_first(graded, True, "olga")
     assert bank.proposed_wordings(graded, "q1/a", "ben") == []
     with refusal("two-keys-for-a-question"):
-        bank.accept(graded, [first, second], "ann")
-    (made,) = bank.accept(graded, [first], "ann")
+        bank.accept_proposals(graded, [first, second], "ann")
+    (made,) = bank.accept_proposals(graded, [first], "ann")
     assert (made.question_id, made.text) == ("q1/a", "What is it exactly?")
     for passage in PASSAGES:
-        override(graded, "q1/a", passage, 5 * (passage in right(graded)), "as rated", "ben")
+        add_override(graded, "q1/a", passage, 5 * (passage in right(graded)), "as rated", "ben")
     with refusal("no-disagreement", "q1/a"):
         suggest_rewordings(graded, drafter, "q1/a", GRADER, "assessors", "ann")
 
@@ -150,8 +150,8 @@ def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
 
 def test_few_pairs_tell_nothing_and_levels_add_up() -> None:
     before, after = np.zeros(60, bool), np.ones((1, 60), bool)
-    told = rewording_test(before, after, np.arange(60) < HELD_OUT - 1, spent(1))
+    told = rewording_test(before, after, np.arange(60) < HELD_OUT - 1, level_of_test(1))
     assert told.accepted is None and told.gains == HELD_OUT - 1
-    assert rewording_test(before, after, np.arange(60) < HELD_OUT, spent(1)).accepted is True
-    assert rewording_test(before, before[None], np.arange(60) < HELD_OUT, spent(1)).p == 1
-    assert 0.045 < spent(1) < 0.05 and sum(map(spent, range(1, 2000))) < 0.08
+    assert rewording_test(before, after, np.arange(60) < HELD_OUT, level_of_test(1)).accepted is True
+    assert rewording_test(before, before[None], np.arange(60) < HELD_OUT, level_of_test(1)).p == 1
+    assert 0.045 < level_of_test(1) < 0.05 and sum(map(level_of_test, range(1, 2000))) < 0.08

@@ -11,30 +11,38 @@ from pathlib import Path
 
 import pytest
 
-from exam_workbench.bank import questions, save
-from exam_workbench.labels import Policy, basis, confirm, labels, override, overrides, withdraw
+from exam_workbench.bank import list_questions, save_version
+from exam_workbench.labels import (
+    Policy,
+    add_override,
+    basis,
+    confirm_override,
+    find_overrides,
+    list_labels,
+    withdraw_by_key,
+)
 from exam_workbench.review import (
     AlreadySettled,
     Case,
     Judgments,
     Labels,
     Person,
-    acts,
     case_of,
-    disputes,
+    count_actions,
     disputes_csv,
-    machine,
-    queue,
+    list_disagreements,
+    list_disputes,
+    machine_labels,
     record_csv,
-    reopen,
+    reopen_case,
     settle_by_comment,
     settle_by_dispute,
     settle_by_edit,
     settle_by_override,
-    settled,
+    settled_cases,
     side_name,
 )
-from exam_workbench.review._disagreements.settling import record
+from exam_workbench.review._disagreements.settling import list_settlings
 from exam_workbench.store import Project, open_project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge, new_project, only_read
@@ -76,13 +84,13 @@ def own(tmp_path: Path) -> Iterator[Project]:
 
 def case(project: Project, passage: str) -> Case:
     """The case of a passage between the labels and the judgments."""
-    pairs = [row.pair for row in queue(project, LEFT, RIGHT).rows]
+    pairs = [row.pair for row in list_disagreements(project, LEFT, RIGHT).rows]
     return case_of(project, LEFT, RIGHT, next(pair for pair in pairs if pair.passage_id == passage))
 
 
 def waiting(project: Project) -> list[str]:
     """The passages in the queue."""
-    return [row.pair.passage_id for row in queue(project, LEFT, RIGHT).rows]
+    return [row.pair.passage_id for row in list_disagreements(project, LEFT, RIGHT).rows]
 
 
 def one_query(project: Project) -> str:
@@ -101,37 +109,37 @@ class TestACaseLeavesTheQueue:
         assert waiting(own) == ["p1", "p2"]
         settle_by_comment(own, case(own, "p1"), " both are right ", "ann")
         assert waiting(own) == ["p2"]
-        (one,) = record(own)
+        (one,) = list_settlings(own)
         assert (one.act, one.reason, one.author, one.settled) == ("comment", "both are right", "ann", True)
         assert one.case == Case("labels of test grader", "judgments of NIST", "q1", "p1", None, 5, 0)
 
     def test_the_queue_counts_what_it_hides_and_shows_it_when_asked(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
-        assert queue(own, LEFT, RIGHT).hidden == 1
-        shown = queue(own, LEFT, RIGHT, show_settled=True)
+        assert list_disagreements(own, LEFT, RIGHT).hidden == 1
+        shown = list_disagreements(own, LEFT, RIGHT, show_settled=True)
         assert (shown.total, shown.hidden) == (2, 0)
         assert [row.settling.reason if row.settling else None for row in shown.rows] == ["both are right", None]
 
     def test_an_override_settles_it_and_changes_the_label(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
-        assert [(one.key, one.rating, one.reason) for one in overrides(own)] == [(key, 1, "no answer in it")]
-        assert labels(own, basis(own, Policy())).set_index("passage_id")["label"]["p1"] == 1
-        (one,) = record(own)
+        assert [(one.key, one.rating, one.reason) for one in find_overrides(own)] == [(key, 1, "no answer in it")]
+        assert list_labels(own, basis(own, Policy())).set_index("passage_id")["label"]["p1"] == 1
+        (one,) = list_settlings(own)
         assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
         assert waiting(own) == ["p2"]
 
     def test_a_question_to_be_reworded_is_named(self, own: Project) -> None:
         settle_by_edit(own, case(own, "p1"), "q1/a", "too broad", "ann")
         settle_by_edit(own, case(own, "p2"), None, "a question is missing", "ann")
-        assert [one.touched for one in record(own)] == [None, "q1/a"]
+        assert [one.touched for one in list_settlings(own)] == [None, "q1/a"]
         assert waiting(own) == []
 
     def test_a_disputed_judgment_still_counts_but_is_listed(self, own: Project) -> None:
         settle_by_dispute(own, case(own, "p2"), "NIST", "off topic", "ann")
         assert waiting(own) == ["p1"]
-        rows = queue(own, LEFT, RIGHT, show_settled=True).rows
+        rows = list_disagreements(own, LEFT, RIGHT, show_settled=True).rows
         assert [row.pair.passage_id for row in rows] == ["p1", "p2"]
-        (one,) = disputes(own)
+        (one,) = list_disputes(own)
         assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
 
     def test_every_act_is_in_the_activity_log(self, own: Project) -> None:
@@ -141,100 +149,100 @@ class TestACaseLeavesTheQueue:
         assert (author, act) == ("ann", "settle disagreement")
         assert detail["by"] == "dispute"
         assert (detail["query"], detail["passage"], detail["source"], detail["value"]) == ("q1", "p2", "NIST", 3)
-        reopen(own, one, "", "bob")
+        reopen_case(own, one, "", "bob")
         assert logged(own)[:2] == ("bob", "reopen disagreement")
 
     def test_another_policy_of_the_same_grader_leaves_it_settled(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         other = Labels(Policy(min_rating=2, label="mean"))
-        assert "p1" not in [row.pair.passage_id for row in queue(own, other, RIGHT).rows]
+        assert "p1" not in [row.pair.passage_id for row in list_disagreements(own, other, RIGHT).rows]
 
     def test_the_sides_in_the_other_order_are_the_same_case(self, own: Project) -> None:
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
-        assert [row.pair.passage_id for row in queue(own, RIGHT, LEFT).rows] == ["p2"]
+        assert [row.pair.passage_id for row in list_disagreements(own, RIGHT, LEFT).rows] == ["p2"]
 
     def test_other_sides_have_cases_of_their_own(self, own: Project) -> None:
         judge(own, JUDGED, "others")
         settle_by_comment(own, case(own, "p1"), "both are right", "ann")
-        assert len(queue(own, LEFT, Judgments("others")).rows) == 2
-        assert len(queue(own, machine(Policy()), RIGHT).rows) == 2
+        assert len(list_disagreements(own, LEFT, Judgments("others")).rows) == 2
+        assert len(list_disagreements(own, machine_labels(Policy()), RIGHT).rows) == 2
 
 
 class TestACaseComesBack:
     def test_reopened_it_is_in_the_queue_and_its_history_in_the_record(self, own: Project) -> None:
         one = case(own, "p1")
         settle_by_comment(own, one, "both are right", "ann")
-        reopen(own, one, "no, look again", "bob")
+        reopen_case(own, one, "no, look again", "bob")
         assert waiting(own) == ["p1", "p2"]
-        assert [(a.act, a.author, a.settled) for a in record(own)] == [
+        assert [(a.act, a.author, a.settled) for a in list_settlings(own)] == [
             ("reopen", "bob", False),
             ("comment", "ann", False),
         ]
         settle_by_comment(own, one, "now it is", "bob")
         assert waiting(own) == ["p2"]
-        assert [a.settled for a in record(own)] == [True, False, False]
-        assert acts(own) == 3
+        assert [a.settled for a in list_settlings(own)] == [True, False, False]
+        assert count_actions(own) == 3
 
     def test_withdrawing_the_override_that_settled_it_reopens_it(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
-        withdraw(own, key, "bob")
+        withdraw_by_key(own, key, "bob")
         assert waiting(own) == ["p1", "p2"]
-        assert [one.settled for one in record(own)] == [False]
+        assert [one.settled for one in list_settlings(own)] == [False]
 
     def test_several_questions_are_overridden_at_once_and_reopened_together(self, own: Project) -> None:
-        override(own, "q1/b", "p2", 0, "not relevant", "ann")
+        add_override(own, "q1/b", "p2", 0, "not relevant", "ann")
         one = case(own, "p1")
         keys = settle_by_override(own, one, ["q1/a", "q1/b"], 0, "not relevant", "ann")
-        given = {(one.question_id, one.passage_id, one.rating) for one in overrides(own) if one.key in keys}
+        given = {(one.question_id, one.passage_id, one.rating) for one in find_overrides(own) if one.key in keys}
         assert given == {("q1/a", "p1", 0), ("q1/b", "p1", 0)}
         assert waiting(own) == ["p2"]
-        assert [(one.touched, one.others) for one in record(own)] == [("q1/a", 1)]
-        assert reopen(own, one, "", "bob", withdraw_override=True) == 2
-        assert [one.passage_id for one in overrides(own)] == ["p2"]
+        assert [(one.touched, one.others) for one in list_settlings(own)] == [("q1/a", 1)]
+        assert reopen_case(own, one, "", "bob", withdraw_override=True) == 2
+        assert [one.passage_id for one in find_overrides(own)] == ["p2"]
 
     def test_confirming_the_override_for_a_new_wording_does_not(self, own: Project) -> None:
         (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
-        (question,) = (one for one in questions(own) if one.question_id == "q1/a")
-        save(own, [replace(question, text="What is A really?")], "clearer", "ann")
-        confirm(own, key, "bob")
+        (question,) = (one for one in list_questions(own) if one.question_id == "q1/a")
+        save_version(own, [replace(question, text="What is A really?")], "clearer", "ann")
+        confirm_override(own, key, "bob")
         assert waiting(own) == ["p2"]
 
     def test_a_reopened_dispute_is_none_any_more(self, own: Project) -> None:
         one = case(own, "p2")
         settle_by_dispute(own, one, "NIST", "off topic", "ann")
-        reopen(own, one, "", "ann")
-        assert disputes(own) == []
+        reopen_case(own, one, "", "ann")
+        assert list_disputes(own) == []
 
     @pytest.mark.parametrize("too", [True, False])
     def test_an_override_goes_with_it_where_that_is_wanted_and_the_record_says_which(
         self, own: Project, too: bool
     ) -> None:
         one = case(own, "p1")
-        kept = override(own, "q1/a", "p1", 3, "another view", "bob")
+        kept = add_override(own, "q1/a", "p1", 3, "another view", "bob")
         (key,) = settle_by_override(own, one, ["q1/a"], 1, "no answer in it", "ann")
-        assert reopen(own, one, "", "bob", withdraw_override=too) == int(too)
-        assert [found.key for found in overrides(own)] == ([kept] if too else [key, kept])
-        withdraw(own, kept, "bob")
-        _, act = record(own)
+        assert reopen_case(own, one, "", "bob", withdraw_override=too) == int(too)
+        assert [found.key for found in find_overrides(own)] == ([kept] if too else [key, kept])
+        withdraw_by_key(own, kept, "bob")
+        _, act = list_settlings(own)
         assert (act.next_act, act.in_force) == ("reopen", not too)
         assert (act.question_text, act.query_text) == ("What is A?", one_query(own))
 
     def test_an_open_case_cannot_be_reopened(self, small: Project) -> None:
         with refusal("not-settled"):
-            reopen(small, case(small, "p1"), "", "ann")
+            reopen_case(small, case(small, "p1"), "", "ann")
 
 
 class TestPeople:
     def test_two_people_settle_question_by_question(self, own: Project) -> None:
         for author, ratings in (("ann", (5, 1)), ("bob", (1, 5))):
             for question, rating in zip(("q1/a", "q1/b"), ratings, strict=True):
-                override(own, question, "p1", rating, "read it", author)
+                add_override(own, question, "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
-        rows = queue(own, left, right).rows
+        rows = list_disagreements(own, left, right).rows
         assert [row.pair.question_id for row in rows] == ["q1/a", "q1/b"]
         settle_by_comment(own, case_of(own, left, right, rows[0].pair), "agreed to differ", "ann")
-        assert [row.pair.question_id for row in queue(own, left, right).rows] == ["q1/b"]
-        assert list(settled(own, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
+        assert [row.pair.question_id for row in list_disagreements(own, left, right).rows] == ["q1/b"]
+        assert list(settled_cases(own, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
 
 
 class TestRefusals:
@@ -245,7 +253,7 @@ class TestRefusals:
             settle_by_comment(small, one, reason, "ann")
         with refusal("empty-reason"):
             settle_by_override(small, one, ["q1/a"], 1, reason, "ann")
-        assert (acts(small), overrides(small)) == (0, [])
+        assert (count_actions(small), find_overrides(small)) == (0, [])
 
     def test_whoever_wants_to_be_first_is_told_who_was(self, own: Project) -> None:
         one = case(own, "p1")
@@ -259,10 +267,10 @@ class TestRefusals:
             with refusal("already-settled", "bob", "seen", kind=AlreadySettled) as refused:
                 settle()
             assert refused.value.settling.author == "bob"
-        assert (len(record(own)), overrides(own)) == (1, [])
-        reopen(own, one, "look again", "bob")
+        assert (len(list_settlings(own)), find_overrides(own)) == (1, [])
+        reopen_case(own, one, "look again", "bob")
         settle_by_comment(own, one, "mine", "ann", first=True)
-        assert record(own)[0].author == "ann"
+        assert list_settlings(own)[0].author == "ann"
 
     def test_only_a_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
         with refusal("no-judgment-to-dispute", "others"):
@@ -276,7 +284,7 @@ class TestRefusals:
             settle_by_override(small, one, ["q9"], 1, "wrong", "ann")
         with refusal("unknown-passage", "p9"):
             settle_by_comment(small, replace(one, passage_id="p9"), "gone", "ann")
-        assert acts(small) == 0
+        assert count_actions(small) == 0
 
 
 class TestFiles:
@@ -293,7 +301,7 @@ class TestFiles:
 
     def test_no_cell_is_a_formula_and_negative_judgments_stay_numbers(self, own: Project) -> None:
         judge(own, {("q1", "p3"): -1}, "strict")
-        pair = queue(own, LEFT, Judgments("strict")).rows[0].pair
+        pair = list_disagreements(own, LEFT, Judgments("strict")).rows[0].pair
         one = case_of(own, LEFT, Judgments("strict"), pair)
         settle_by_dispute(own, one, "strict", "=cmd()\r\nand more", "@ann")
         (row,) = csv.DictReader(io.StringIO(disputes_csv(own), newline=""))
@@ -303,7 +311,7 @@ class TestFiles:
 class TestNames:
     def test_sides_have_names_that_people_read(self, small: Project) -> None:
         assert side_name(small, LEFT) == "labels of test grader"
-        assert side_name(small, machine(Policy())) == "labels of test grader without overrides"
+        assert side_name(small, machine_labels(Policy())) == "labels of test grader without overrides"
         assert side_name(small, RIGHT) == "judgments of NIST"
         assert side_name(small, Person("ann")) == "ratings of ann"
 
@@ -313,7 +321,7 @@ class TestNames:
         one = case(project, "p2")
         assert one.right == "judgments"
         settle_by_dispute(project, one, "judgments", "off topic", "ann")
-        assert disputes(project)[0].value == 3
+        assert list_disputes(project)[0].value == 3
 
 
 def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
@@ -332,7 +340,7 @@ def test_an_override_that_cannot_settle_its_case_is_not_given(own: Project, monk
     def fails(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("exam_workbench.review._disagreements.settling._record", fails)
+    monkeypatch.setattr("exam_workbench.review._disagreements.settling._write_settling", fails)
     with pytest.raises(OSError, match="disk"):
         settle_by_override(own, case(own, "p1"), ["q1/a"], 2, "too kind", "ann")
-    assert overrides(own) == []
+    assert find_overrides(own) == []

@@ -14,7 +14,7 @@ import pytest
 
 from exam_workbench import bank
 from exam_workbench.errors import InputError
-from exam_workbench.labels import Policy, basis, compare, labels, leaderboard, override
+from exam_workbench.labels import Policy, add_override, basis, compare, leaderboard, list_labels
 from exam_workbench.records import mark_gold
 from exam_workbench.review import changes, flips_csv, state_changes, version_edits, why_label
 from exam_workbench.store import Project
@@ -57,9 +57,9 @@ def draw(dice: Random, project: Project) -> None:
     judge(project, {(query, passage): dice.randint(0, 2) for query in QUERIES for passage in PASSAGES})
     for number in range(3):
         new = a_bank(dice, f"version {number}")
-        bank.save(project, new, "drawn", "tester")
+        bank.save_version(project, new, "drawn", "tester")
         question = dice.choice(new).question_id
-        override(project, question, dice.choice(PASSAGES), dice.randint(0, 5), "seen", "ann")
+        add_override(project, question, dice.choice(PASSAGES), dice.randint(0, 5), "seen", "ann")
 
 
 def a_policy(dice: Random) -> Policy:
@@ -75,7 +75,7 @@ def a_policy(dice: Random) -> Policy:
 
 
 def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | None]:
-    table = labels(project, basis(project, policy))
+    table = list_labels(project, basis(project, policy))
     return {
         (query, passage): None if pd.isna(label) else int(label)
         for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
@@ -183,13 +183,13 @@ def told(found) -> list[tuple[object, ...]]:
     ],
 )
 def test_a_flip_says_what_happened_to_which_question(own, edit, expected):
-    bank.save(own, [edit], "edited", "ann")
+    bank.save_version(own, [edit], "edited", "ann")
     assert told(state_changes(own, THEN, NOW, "EXAM-Cover")) == expected
 
 
 def test_a_question_that_came_and_one_that_came_back_are_told_apart(own):
-    bank.save(own, [replace(BANK[0], active=False)], "without A", "ann")
-    bank.save(own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
+    bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
+    bank.save_version(own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
     grown = state_changes(own, Policy(bank_version=2), NOW, "EXAM-Cover")
     assert told(grown) == [("p1", 2, 5, ("restored",), ("q1/a",))]
     assert {change.question_id: change.kinds for change, _ in grown.questions} == {
@@ -199,7 +199,7 @@ def test_a_question_that_came_and_one_that_came_back_are_told_apart(own):
 
 
 def test_an_override_is_named_with_its_question(own):
-    override(own, "q1/b", "p2", 0, "says nothing of B", "ann")
+    add_override(own, "q1/b", "p2", 0, "says nothing of B", "ann")
     found = state_changes(own, replace(NOW, overrides=False), NOW, "EXAM-Cover")
     assert told(found) == [("p2", 4, 3, ("override",), ("q1/b",))]
     assert found.differing == ("overrides",)
@@ -217,7 +217,7 @@ def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(own):
     with own.transaction() as cursor:
         cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
     grade(own, {("query q1", "p1"): 3}, JUDGE)
-    bank.save(own, [replace(BANK[0], active=False)], "without A", "ann")
+    bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
     same = state_changes(own, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP")
     assert (same.flips, same.questions) == ([], [])
     mixed = state_changes(own, THEN, Policy(grader="direct judge"), "AP")
@@ -242,20 +242,20 @@ def test_a_state_without_a_leaderboard_still_has_labels(small):
 
 
 def test_the_shift_in_correlation_is_that_of_the_two_boards(own):
-    bank.save(own, [replace(BANK[0], active=False)], "without A", "ann")
+    bank.save_version(own, [replace(BANK[0], active=False)], "without A", "ann")
     found = state_changes(own, THEN, NOW, "nDCG@10", "assessors")
     assert found.shift is not None
     assert [s.rank_before for s in found.systems] != [s.rank_after for s in found.systems]
 
 
 def test_pairs_that_wait_for_a_grade_are_counted_and_not_taken_for_zero(own):
-    bank.save(own, [replace(BANK[0], text="A, exactly?")], "reworded", "ann")
+    bank.save_version(own, [replace(BANK[0], text="A, exactly?")], "reworded", "ann")
     ((flip),) = state_changes(own, THEN, NOW, "EXAM-Cover").flips
     assert (flip.after, flip.open_pairs) == (2, 1)
 
 
 def test_behind_a_flip_stand_the_ratings_of_both_states(own):
-    bank.save(own, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
+    bank.save_version(own, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
     rows = why_label(own, THEN, NOW, "q1", "p1")
     assert [(r.question_id, r.text, r.before, r.after, r.graded) for r in rows] == [
         ("q1/a", "A, exactly?", 5, None, False),
@@ -290,7 +290,7 @@ def test_a_measure_that_judgments_cannot_give_is_compared_with_one_that_they_can
 def test_the_csv_of_the_flips_opens_harmlessly(project):
     fill(project, [Question("=q", "q1", "A?"), Question("b", "q1", "B?")], {("A?", "+p"): 5, ("B?", "+p"): 1}, {})
     judge(project, {("q1", "+p"): 1})
-    bank.save(project, [Question("=q", "q1", "A?", active=False)], "without", "ann")
+    bank.save_version(project, [Question("=q", "q1", "A?", active=False)], "without", "ann")
     found = state_changes(project, THEN, NOW, "AP")
     rows = list(csv.reader(io.StringIO(flips_csv(project, found))))
     assert rows[0][:4] == ["query_id", "query", "passage_id", "label_before"]

@@ -17,7 +17,7 @@ from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, run_job
-from exam_workbench.labels import citation_grader, citations, response_support, set_support
+from exam_workbench.labels import citation_grader, list_citations, response_support, set_support
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.opening import Opening
 from exam_workbench.operations.output import print_result
@@ -127,11 +127,11 @@ def test_the_values_are_in_the_outputs_for_an_organizer(twins: tuple[Path, Path]
 def test_values_of_citation_support_count_when_the_double_assignment_ends(twins: tuple[Path, Path]) -> None:
     project = open_project(twins[0])
     grader = citation_grader(project)
-    (one,) = citations(project, grader, author="bob")
+    (one,) = list_citations(project, grader, author="bob")
     assert (one.value, one.author, one.own) == (None, None, 2)
     rated = response_support(project, grader)[0].recall
     end_double(project, "q2", "olga")
-    (one,) = citations(project, grader, author="ann")
+    (one,) = list_citations(project, grader, author="ann")
     assert (one.value, one.author, one.own) == (2, "bob", None)
     assert response_support(project, grader)[0].recall == 1 != rated
     project.close()

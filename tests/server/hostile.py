@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from exam_workbench.audit import Goal, design, draw
+from exam_workbench.audit import Goal, design_audit, draw_batch
 from exam_workbench.operations import every_operation
 from exam_workbench.operations.registry import Operation
-from exam_workbench.server._api_requests import asked_for
+from exam_workbench.server._api_requests import request_parameters
 from exam_workbench.store import Project
 from tests.made.cascades import fill_planned
 from tests.made.projects import judge
@@ -69,13 +69,13 @@ def fill_attacked(project: Project) -> None:
     """Something of everything that commands are about: grades of two graders, judgments, a cascade, an audit."""
     fill_planned(project)
     judge(project, {("q1", "q1p1"): 1, ("q1", "q1p2"): 0, ("q2", "q2p1"): 1})
-    draw(project, design(project, "an audit", "P@2", Goal("best"), seed=1, author="org"), "org")
+    draw_batch(project, design_audit(project, "an audit", "P@2", Goal("best"), seed=1, author="org"), "org")
 
 
 def sound(path: str, operation: Operation) -> dict[str, object]:
     """The parameters with which an operation gets furthest."""
     given: dict[str, object] = {}
-    for one in asked_for(operation):
+    for one in request_parameters(operation):
         if one.option.file is not None:
             continue
         if one.required or one.name in ("limit", "patience", "max_calls", "dry_run"):
@@ -100,7 +100,7 @@ def attacks(paths: Sequence[str], new: str) -> Iterator[Attack]:
     turn = 0
     for path, operation in offered():
         base = sound(path, operation)
-        for one in asked_for(operation):
+        for one in request_parameters(operation):
             turn += 1
             name, value = one.name, ABSURD[turn % len(ABSURD)]
             if one.option.file is not None:
@@ -137,6 +137,6 @@ def _as_file(path: str, operation: Operation, base: Mapping[str, object], name: 
 def sent_by_a_shell(paths: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:
     """Each operation that names a file, with a path of the server and no file."""
     for path, operation in offered():
-        for at, one in enumerate(asked_for(operation)):
+        for at, one in enumerate(request_parameters(operation)):
             if one.option.file is not None:
                 yield operation.name, {**sound(path, operation), one.name: paths[at % len(paths)]}

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from exam_workbench.server import hold, let_go, open_doors, routes, send_at_once
+from exam_workbench.server import close_all_projects, hold_project, open_doors, routes, send_at_once
 from exam_workbench.store._engine import CONFIG
 
 CONFIG["threads"] = 1
@@ -36,11 +36,11 @@ async def served(_: Starlette) -> AsyncIterator[None]:
     send_at_once()
     open_doors(f"http://127.0.0.1:{sys.argv[1]}")
     for path in sys.argv[2:]:
-        await asyncio.to_thread(hold, Path(path))
+        await asyncio.to_thread(hold_project, Path(path))
     try:
         yield
     finally:
-        let_go()
+        close_all_projects()
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from exam_workbench.operations.describing import Argument, Option
 from exam_workbench.operations.registry import operation
 from exam_workbench.records import make_token, withdraw_token
 from exam_workbench.server._access_control import TooOften, Visitor, check_host, check_rate
-from exam_workbench.server._api_requests import asked_for
+from exam_workbench.server._api_requests import request_parameters
 from exam_workbench.store import ACTS, Project, open_project
 from tests.made.browser import ROOT
 from tests.server.api import Api
@@ -56,7 +56,7 @@ def test_the_health_check_of_the_image_finds_the_server_well(api: Api) -> None:
 def test_what_is_read_is_what_the_command_prints(
     api: Api, tokens: dict[str, str], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert cli.run(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
+    assert cli.run_command(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
     printed = capsysbinary.readouterr().out
     assert api.ask("GET", "/api/v1/leaderboard?measure=AP", tokens["viewer"]) == (200, printed)
 
@@ -254,7 +254,7 @@ def test_a_parameter_that_names_a_file_says_what_for() -> None:
 
     assert find_operation("leak") is None
     for one in every_operation():
-        for parameter in asked_for(one):
+        for parameter in request_parameters(one):
             said = f"{parameter.option.help} {parameter.option.metavar or ''}"
             names = ("file", "files", "output", "path", "folder")
             if not one.at_shell and (re.search("File|FILE|FOLDER|PATH", said) or parameter.name in names):

@@ -8,8 +8,8 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from exam_workbench.jobs import jobs
-from exam_workbench.server import stopping_commands
+from exam_workbench.jobs import find_jobs
+from exam_workbench.server import stop_commands_on_signal
 from exam_workbench.server._operation_runs import Asked, Running
 from exam_workbench.store import open_project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
@@ -29,7 +29,7 @@ def test_a_signal_ends_the_commands_under_way_and_then_the_server(planned: Path,
     async def serve() -> int:
         ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--concurrency=1"]
-        with stopping_commands():
+        with stop_commands_on_signal():
             Running(
                 Asked(*requested(words), project, "ann", owner=True),
                 lambda *_: None,
@@ -61,7 +61,7 @@ def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(pl
     async def serve() -> int:
         ended: asyncio.Future[int] = (loop := asyncio.get_running_loop()).create_future()
         words = ["grade", "--grader=self-rating", "--model=m", f"--base-url={server.url}", "--batch"]
-        with stopping_commands():
+        with stop_commands_on_signal():
             Running(
                 Asked(*requested(words), project, "ann", owner=True),
                 # From now on it has nothing more to say.
@@ -77,7 +77,7 @@ def test_a_signal_ends_a_command_that_waits_for_a_batch_and_the_batch_goes_on(pl
             server.shelf.states = ("validating",) * 100
             assert asyncio.run(serve()) == 1
             assert [one["status"] for one in server.shelf.batches.values()] == ["validating"]
-        assert jobs(project)[-1].state == "waiting"
+        assert find_jobs(project)[-1].state == "waiting"
     finally:
         signal.signal(signal.SIGTERM, known)
         project.close()

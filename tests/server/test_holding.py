@@ -13,8 +13,8 @@ import pytest
 
 from exam_workbench.errors import InputError
 from exam_workbench.records import change_member, remove_member, set_member
-from exam_workbench.server import hold, let_go, with_role
-from exam_workbench.server._routes import NOT_WELL, health
+from exam_workbench.server import close_all_projects, hold_project, projects_with_role
+from exam_workbench.server._routes import NOT_WELL, check_health
 from exam_workbench.store import open_project
 from tests.made.engine_failure import break_database
 
@@ -33,12 +33,12 @@ def projects(apart: Path, tmp_path: Path) -> Iterator[dict[str, Path]]:
     found["text"].write_text("no database")
     duckdb.connect(str(found["other"])).close()
     yield found
-    let_go()
+    close_all_projects()
 
 
 def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dict[str, Path]) -> None:
     def told(name: str) -> list[str]:
-        return list(with_role(projects, f"{name}@x.org"))
+        return list(projects_with_role(projects, f"{name}@x.org"))
 
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], ["theirs"], [])
     # What is said at a shell counts from the next look on, and so does what is said while the server has it open.
@@ -46,7 +46,7 @@ def test_one_is_told_of_the_projects_alone_in_which_one_has_a_role(projects: dic
     set_member(project, "eve@x.org", "viewer", "shell")
     project.close()
     assert told("eve") == ["hers"]
-    held = hold(projects["theirs"])
+    held = hold_project(projects["theirs"])
     remove_member(held, "bob@x.org", "shell")
     change_member(held, "ann@x.org", "shell", role="organizer")
     assert (told("ann"), told("bob"), told("eve")) == (["hers", "theirs"], [], ["hers"])
@@ -61,14 +61,14 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
     apart: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def looked(check: Callable[[], None] = lambda: None) -> tuple[int, dict[str, object]]:
-        answer = asyncio.run(health(check))
+        answer = asyncio.run(check_health(check))
         return answer.status_code, json.loads(answer.body)
 
     path = Path(shutil.copy(apart, tmp_path / "some.duckdb"))
     try:
-        project = hold(path)
+        project = hold_project(path)
         set_member(project, "ann@x.org", "organizer", "shell")
-        assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
+        assert list(projects_with_role({"some": path}, "ann@x.org")) == ["some"]
         status, said = looked()
         assert (status, said["projects"]) == (200, 1)
 
@@ -93,8 +93,8 @@ def test_a_server_is_well_after_the_engine_failed_and_not_where_its_file_is_gone
             assert (status, said) == (503, NOT_WELL)
         assert "some.duckdb" in caplog.text
         # Whoever had a role is told of it all the same, and what is wrong when they come.
-        assert list(with_role({"some": path}, "ann@x.org")) == ["some"]
+        assert list(projects_with_role({"some": path}, "ann@x.org")) == ["some"]
         path.write_bytes(content)
         assert looked()[0] == 200
     finally:
-        let_go()
+        close_all_projects()

@@ -10,7 +10,7 @@ import pytest
 
 from exam_workbench.operations import every_operation, find_operation
 from exam_workbench.records import set_member
-from exam_workbench.server._api import PREFIX, made_api
+from exam_workbench.server._api import PREFIX, make_api
 from exam_workbench.store import ACTS, ROLES, Project, Role, open_project
 from pages.parts.shared import login
 from pages.parts.shared.screens import SCREENS
@@ -46,7 +46,7 @@ def test_every_screen_command_and_route_is_refused_to_whom_the_table_refuses_it(
         for screen in SCREENS:
             acts = [act for act, rule in ACTS.items() if screen in rule.screens]
             to_see = [act for act in acts if not ACTS[act].writes] or acts
-            if login.sees(person, screen) is not any(includes(role, act) for act in to_see):
+            if login.may_see(person, screen) is not any(includes(role, act) for act in to_see):
                 wrong.append((role, "screen", screen))
         for way in ways():
             if way.act is None or way.act in included:
@@ -99,7 +99,7 @@ def test_every_route_of_the_server_has_its_row() -> None:
     """A new route stands in the table `ACTS`, or among those for every token, or is that of an operation."""
     served = {
         f"{method} {path.removeprefix(PREFIX + '/')}"
-        for route in made_api().routes
+        for route in make_api().routes
         if (path := getattr(route, "path", "")).startswith(PREFIX)
         for method in getattr(route, "methods", ())
     }

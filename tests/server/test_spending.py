@@ -14,7 +14,7 @@ from exam_workbench.errors import InputError
 from exam_workbench.operations import find_operation
 from exam_workbench.operations.registry import Operation
 from exam_workbench.records import acting_with, find_token, make_token
-from exam_workbench.server._api_requests import asked_for, checked
+from exam_workbench.server._api_requests import check_values, request_parameters
 from exam_workbench.server._operation_runs import Asked, Running
 from exam_workbench.store import ACTS, Project, open_project
 from tests.made.endpoint_server import EndpointServer
@@ -82,7 +82,7 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
     for role in ("viewer", "assessor"):
         acting = token(project, role, role)
         for path, operation in hostile.offered():
-            known = {one.name for one in asked_for(operation)}
+            known = {one.name for one in request_parameters(operation)}
             if not known & {*ENDPOINT, "every"}:
                 continue
             further = {name: value for name, value in {**wanted, "every": True}.items() if name in known}
@@ -92,7 +92,7 @@ def test_no_command_asks_a_model_for_a_token_whose_role_does_not_spend(
                 (name, one) for name, value in given.items() for one in (value if isinstance(value, list) else [value])
             ]
             with suppress(InputError):
-                ask(acting, operation, checked(operation, pairs))
+                ask(acting, operation, check_values(operation, pairs))
                 tried += 1
     assert tried > 20 and endpoint.seen == []
     code, said = run(token(project, "organizer", "organizer"), [

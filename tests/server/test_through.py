@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from exam_workbench import cli
-from exam_workbench.exchange import publications
+from exam_workbench.exchange import list_publications
 from exam_workbench.operations import every_operation, opening
 from exam_workbench.server import _operation_runs as operation_runs
 from exam_workbench.store import find_door, make_door, open_project
@@ -37,7 +37,7 @@ Said = tuple[int, bytes, bytes]
 
 def said(path: Path, words: Sequence[str], capture: pytest.CaptureFixture[bytes]) -> Said:
     capture.readouterr()
-    code = cli.run([*words, "--project", str(path)])
+    code = cli.run_command([*words, "--project", str(path)])
     told = capture.readouterr()
     return code, told.out, told.err
 
@@ -365,5 +365,5 @@ def test_a_caller_that_never_says_that_files_are_in_their_places_leaves_no_recor
     asked = operation_runs.Asked(*requested(["export", "bundle", "-o", "some.zip"]), project, "ann", owner=True)
     operation_runs.Running(asked, lambda *_: None, end, given.extend)
     assert over.wait(60) and codes == [1] and given == ["some.zip"]
-    assert publications(project) == [] and project.version() == before
+    assert list_publications(project) == [] and project.version() == before
     project.close()

@@ -17,11 +17,11 @@ from typing import Any
 from streamlit.web import cli
 
 from exam_workbench import bank
-from exam_workbench.exchange import check as check_project
+from exam_workbench.exchange import check_project as check_project
 from exam_workbench.jobs import current_job
 from exam_workbench.labels import compare, leaderboard
 from exam_workbench.measures import parse_measure
-from exam_workbench.records import sources
+from exam_workbench.records import judgment_sources
 from exam_workbench.store import Project, open_project
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -47,11 +47,11 @@ def known(project: Project, author: str) -> dict[str, Any]:
     job = current_job(project)
     judged = f"SELECT query_id, passage_id, value FROM judgments JOIN sources USING (source_key) {PAIRS} WHERE name = ?"
     return {
-        "saved": {question.question_id: question for question in bank.questions(project)},
-        "drafts": {key: draft.question for key, draft in bank.drafts(project, author).items()},
-        "steps": list(bank.steps(project, author)),
-        "conflicts": {conflict.mine.question_id for conflict in bank.conflicts(project, author)},
-        "versions": {(version.author, version.note) for version in bank.versions(project)},
+        "saved": {question.question_id: question for question in bank.list_questions(project)},
+        "drafts": {key: draft.question for key, draft in bank.list_drafts(project, author).items()},
+        "steps": list(bank.count_steps(project, author)),
+        "conflicts": {conflict.mine.question_id for conflict in bank.list_conflicts(project, author)},
+        "versions": {(version.author, version.note) for version in bank.list_versions(project)},
         "judged": {f"{q} {p}": value for q, p, value in project.rows(judged, [f"assessor: {author}"])},
         "overridden": dict(project.rows("SELECT reason, rating FROM overrides WHERE author = ?", [author])),
         "counts": {name: project.value(f"SELECT count(*) FROM {name}") for name in COUNTED},
@@ -76,7 +76,7 @@ def kept(project: Project, upto: Mapping[str, int]) -> dict[str, tuple[int, int]
 
 def board(project: Project, measure: str, against: str) -> dict[str, float]:
     """Return the score of each system, on the queries in common with an official leaderboard if one is chosen."""
-    if against not in sources(project):
+    if against not in judgment_sources(project):
         return dict(leaderboard(project, measure).scores)
     official = measure if parse_measure(measure).takes_judgments else "nDCG@10"
     return dict(compare(project, measure, against, against_measure=official).board.scores)

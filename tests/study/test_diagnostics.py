@@ -17,7 +17,7 @@ from exam_workbench.bank import near_duplicates
 from exam_workbench.labels import Policy, Skipped
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
-from exam_workbench.study import QueryDiagnosis, bank_summary, bank_worth, diagnose
+from exam_workbench.study import QueryDiagnosis, bank_summary, bank_worth, diagnose_questions
 from exam_workbench.types import GraderSpec, Question
 from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
 from tests.made.refusals import refusal
@@ -113,7 +113,7 @@ def test_figures_equal_counting_by_hand(dice: Random):
                 min_rating=dice.randint(1, 5), cutoff=dice.randint(1, 4), min_judgment=dice.choice([-1, 0, 1, 1, 2])
             )
             questions = questions_at_random(dice)
-            found = diagnose(project, policy, "q1", questions, "assessors")
+            found = diagnose_questions(project, policy, "q1", questions, "assessors")
             figures, strays, uncovered, relevant = counted_by_hand(questions, ratings, runs, judged, policy)
             told = {key: asdict(diagnosis) for key, diagnosis in found.questions.items()}
             verdicts = {key: figures.pop("verdict") for key, figures in told.items()}
@@ -137,7 +137,7 @@ JUDGED = {("q1", "p0"): 2, ("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): -1}
 
 
 def diagnosed(project: Project, source: str | None = "assessors", **changed: object) -> QueryDiagnosis:
-    return diagnose(project, Policy(**changed), "q1", bank.questions(project, query_id="q1"), source)  # type: ignore[arg-type]
+    return diagnose_questions(project, Policy(**changed), "q1", bank.list_questions(project, query_id="q1"), source)  # type: ignore[arg-type]
 
 
 def small(project: Project, questions: list[Question], ratings: Ratings) -> Project:
@@ -166,7 +166,7 @@ def test_an_avoid_question_covers_nothing_and_hides_no_gap(project: Project):
     found = diagnosed(project)
     assert (found.uncovered, found.relevant) == (["p0"], 1)
     assert found.questions["q1/x"].answered == 0.5
-    bank.save(project, [replace(A, weight=0.0)], "out of every score", "ann")
+    bank.save_version(project, [replace(A, weight=0.0)], "out of every score", "ann")
     assert list(diagnosed(project).questions) == ["q1/x"]
 
 
@@ -218,8 +218,10 @@ def test_every_place_gives_a_question_the_same_verdict(tmp_path: Path, skipped: 
     policy = Policy(skipped=skipped)
     whole = {row.question_id: (row.verdict, row.alike) for row in bank_worth(project, policy).questions}
     for query in "q1", "q2":
-        saved = bank.questions(project, query_id=query)
-        card = {key: one.verdict for key, one in diagnose(project, policy, query, saved, None).questions.items()}
+        saved = bank.list_questions(project, query_id=query)
+        card = {
+            key: one.verdict for key, one in diagnose_questions(project, policy, query, saved, None).questions.items()
+        }
         for examinees in "systems", "passages":
             tab = bank_worth(project, policy, query, examinees).questions
             assert {row.question_id: row.verdict for row in tab} == {key: one for key, one in card.items() if one}
@@ -261,7 +263,7 @@ def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
         "hard": 1,
         "not graded": 1,
     }
-    bank.save(project, [replace(B, active=False)], "too hard", "ann")
+    bank.save_version(project, [replace(B, active=False)], "too hard", "ann")
     assert bank_summary(project, Policy(), "assessors") == {"separates the top": 1, "universal": 1, "not graded": 1}
     assert bank_summary(project, Policy(bank_version=1), "assessors")["hard"] == 1
 
@@ -274,7 +276,7 @@ def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.
         asked.append(texts)
         return np.array([[1.0 if a == b else cosines.get(frozenset((a, b)), 0.2) for b in texts] for a in texts])
 
-    monkeypatch.setattr(graders, "similarity", similarity)
+    monkeypatch.setattr(graders, "text_similarities", similarity)
     questions = [Question(f"q1/{i}", "q1", f"{i}?") for i in range(4)]
     found = near_duplicates(questions)
     assert {key: (other.question_id, cosine) for key, (other, cosine) in found.items()} == {
@@ -290,12 +292,12 @@ def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.
 
 @pytest.mark.parametrize("questions", [[], [Question("q1/0", "q1", "0?")]])
 def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(graders, "similarity", lambda texts: np.ones((len(texts), len(texts)), np.float32))
+    monkeypatch.setattr(graders, "text_similarities", lambda texts: np.ones((len(texts), len(texts)), np.float32))
     assert near_duplicates(questions) == {}
 
 
 def test_a_query_without_passages_has_nothing_to_say_and_breaks_nothing(project: Project):
     small(project, [A, Question("q2/c", "q2", "A?")], {("A?", "p0"): 5})
-    found = diagnose(project, Policy(), "q2", bank.questions(project, query_id="q2"), "assessors")
+    found = diagnose_questions(project, Policy(), "q2", bank.list_questions(project, query_id="q2"), "assessors")
     assert [(one.graded, one.answered, one.verdict) for one in found.questions.values()] == [(0.0, None, "not graded")]
     assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)

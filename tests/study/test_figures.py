@@ -9,7 +9,7 @@ import pytest
 
 from exam_workbench.labels import Leaderboard, Policy, leaderboard
 from exam_workbench.labels._leaderboard import System
-from exam_workbench.measures import correlate
+from exam_workbench.measures import correlate_scores
 from exam_workbench.records import write_board
 from exam_workbench.store import Project
 from exam_workbench.study import (
@@ -20,9 +20,9 @@ from exam_workbench.study import (
     compare_neighbours,
     compare_systems,
     make_board,
+    make_board_panel,
     offered_boards,
-    outstanding,
-    panel,
+    outstanding_systems,
     query_points,
     system_points,
 )
@@ -116,7 +116,7 @@ class TestThePanel:
     OFFICIAL = board_of({"a": 0.8, "b": 0.6, "c": 0.4})
 
     def test_scales_every_board_from_0_to_1_with_its_error_bars(self) -> None:
-        found = panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official")
+        found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official")
         scaled = {(m.board, m.run): (m.scaled, m.low, m.high) for m in found.marks}
         assert scaled["official", "a"] == pytest.approx((1, 0.75, 1.25))
         assert scaled["official", "b"] == pytest.approx((0.5, 0.25, 0.75))
@@ -126,26 +126,26 @@ class TestThePanel:
         assert found.left_out == {}
 
     def test_keeps_the_order_of_the_reference_and_the_scores_as_they_were(self) -> None:
-        found = panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official")
+        found = make_board_panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official")
         assert found.order == ["a", "b", "c"]
         assert [(m.run, m.place, m.score) for m in found.marks if m.board == "other"] == [
             ("a", 1, 20), ("b", 2, 30), ("c", 3, 10),
         ]  # fmt: skip
 
     def test_an_unknown_error_is_a_bar_without_length(self) -> None:
-        found = panel(board_of({"a": 1, "b": 0}, error=None), {}, "official")
+        found = make_board_panel(board_of({"a": 1, "b": 0}, error=None), {}, "official")
         assert all(m.low == m.scaled == m.high and m.std_error is None for m in found.marks)
 
     def test_scales_over_the_systems_on_the_axis_and_says_who_is_missing(self) -> None:
         others = {"more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}), "fewer": board_of({"a": 3, "b": 1})}
-        found = panel(self.OFFICIAL, others, "official")
+        found = make_board_panel(self.OFFICIAL, others, "official")
         assert {m.run: m.scaled for m in found.marks if m.board == "more"} == {"a": 1, "b": 0.5, "c": 0}
         assert mentions(found.left_out["more"], "1") and mentions(found.left_out["more"], "official")
         assert mentions(found.left_out["fewer"], "1") and mentions(found.left_out["fewer"], "3")
 
     def test_says_why_a_board_cannot_be_drawn(self) -> None:
         others = {"flat": board_of({"a": 1, "b": 1, "c": 1}), "foreign": board_of({"x": 1})}
-        found = panel(self.OFFICIAL, others, "official")
+        found = make_board_panel(self.OFFICIAL, others, "official")
         assert {m.board for m in found.marks} == {"official"}
         assert mentions(found.left_out["flat"], "3")
         # It has no number of systems to tell: none is in common.
@@ -161,14 +161,14 @@ class TestSystemsOnTwoBoards:
         assert [(p.run, p.x, p.x_error, p.x_rank, p.y, p.y_error, p.y_rank) for p in points] == [
             ("a", 3, 0.1, 1, 7, None, 3), ("b", 2, 0.1, 2, 8, None, 2), ("c", 1, 0.1, 3, 9, None, 1),
         ]  # fmt: skip
-        assert correlation == correlate(y.scores, x.scores)
+        assert correlation == correlate_scores(y.scores, x.scores)
         assert correlation.spearman == pytest.approx(-1)
 
     def test_those_that_move_furthest_are_named_first_and_those_that_keep_their_rank_never(self) -> None:
         x = board_of({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1})
         points, _ = system_points(x, board_of({"d": 9, "b": 8, "a": 7, "c": 6, "e": 5}))
-        assert outstanding(points, 9) == ["d", "a", "c"]
-        assert outstanding(points, 1) == ["d"]
+        assert outstanding_systems(points, 9) == ["d", "a", "c"]
+        assert outstanding_systems(points, 1) == ["d"]
 
 
 class TestQueriesOfTwoSystems:

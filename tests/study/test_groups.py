@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hypothesis import given, strategies as st
 
 from exam_workbench.store import Project
-from exam_workbench.study import Difference, alike, remembered_pairs
+from exam_workbench.study import Difference, group_alike, remembered_pairs
 from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from tests.study.test_significance import board_of, random_scores
 
@@ -25,31 +25,31 @@ def pairs(differ: Sequence[str], undefined: str | None = None) -> list[Differenc
 
 
 def test_where_no_two_differ_all_are_one_group() -> None:
-    assert alike(FOUR, pairs([])).groups == [(0, 3)]
+    assert group_alike(FOUR, pairs([])).groups == [(0, 3)]
 
 
 def test_where_all_differ_there_is_no_group() -> None:
-    found = alike(FOUR, pairs(["ab", "ac", "ad", "bc", "bd", "cd"]))
+    found = group_alike(FOUR, pairs(["ab", "ac", "ad", "bc", "bd", "cd"]))
     assert found.groups == []
     assert found.of == {run: [] for run in "abcd"}
 
 
 def test_groups_overlap_where_only_their_ends_differ() -> None:
-    found = alike(FOUR, pairs(["ad"]))
+    found = group_alike(FOUR, pairs(["ad"]))
     assert found.groups == [(0, 2), (1, 3)]
     assert found.of["a"] == ["b", "c"]
     assert found.of["b"] == ["a", "c", "d"]
 
 
 def test_a_group_ends_where_any_two_of_it_differ_though_the_first_differs_from_none() -> None:
-    assert alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
+    assert group_alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
 
 
 def test_systems_that_score_the_same_everywhere_are_alike_and_untested_pairs_are_not_said_to_be() -> None:
-    assert alike(FOUR, pairs([], SAME)).groups == [(0, 3)]
-    assert alike(FOUR, pairs([], SAME)).untested == []
+    assert group_alike(FOUR, pairs([], SAME)).groups == [(0, 3)]
+    assert group_alike(FOUR, pairs([], SAME)).untested == []
     for why in (NO_SPREAD, NO_QUERIES):
-        found = alike(FOUR, pairs([], why))
+        found = group_alike(FOUR, pairs([], why))
         assert found.groups == []
         assert found.untested == [why]
 
@@ -58,7 +58,7 @@ def test_systems_that_score_the_same_everywhere_are_alike_and_untested_pairs_are
 def test_groups_are_the_longest_stretches_without_a_difference(systems: int, queries: int, seed: int) -> None:
     board = board_of(random_scores(systems, queries, seed))
     compared = compare_all(board)
-    found = alike(board, compared)
+    found = group_alike(board, compared)
     order = [system.run for system in board.systems]
     stretches = [
         (first, last)

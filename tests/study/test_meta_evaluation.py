@@ -21,20 +21,20 @@ from exam_workbench.errors import InputError
 from exam_workbench.exchange import import_files
 from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.measures import correlate
-from exam_workbench.records import rankings
+from exam_workbench.measures import correlate_scores
+from exam_workbench.records import ranking_scores
 from exam_workbench.store import Project
 from exam_workbench.study import (
     COEFFICIENTS,
     Cell,
     MetaTable,
-    caption,
     cell_comparison,
     choose_rows,
+    list_methods,
+    make_caption,
     meta_latex,
     meta_table,
     meta_tsv,
-    methods,
 )
 from exam_workbench.study._meta_table import Row, TableRow
 from exam_workbench.types import GraderSpec, Question
@@ -115,7 +115,7 @@ class TestOnTrecDeepLearning2020:
     @classmethod
     def table(cls, dl20: Project) -> MetaTable:
         """Every source at the min ratings 1, 3 and 5 up to the first that its scale does not reach."""
-        rows = [Row(name, Policy(min_judgment=level)) for name in methods(dl20) for level in levels(dl20, name)]
+        rows = [Row(name, Policy(min_judgment=level)) for name in list_methods(dl20) for level in levels(dl20, name)]
         return meta_table(dl20, rows, ["NIST"], list(TREC))
 
     def test_every_cell_is_what_pytrec_eval_and_scipy_say(self, table: MetaTable, shared_data: Path) -> None:
@@ -196,7 +196,7 @@ class TestPublishedLeaderboards:
 
 class TestRows:
     def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(self, own: Project) -> None:
-        bank.save(own, [replace(BANK[0], active=False)], "without A", "tester")
+        bank.save_version(own, [replace(BANK[0], active=False)], "without A", "tester")
         rows = choose_rows(own, ["exam"], [1, 4], ["max", "mean"], [1, 2])
         table = meta_table(own, rows, ["assessors"], ["AP"])
         assert [(row.name, row.min_rating) for row in table.rows] == [
@@ -205,7 +205,7 @@ class TestRows:
         ]  # fmt: skip
         for row in table.rows:
             board = leaderboard(own, "AP", "exam", row.row.policy)
-            expected = correlate(board.scores, leaderboard(own, "AP", "assessors").scores)
+            expected = correlate_scores(board.scores, leaderboard(own, "AP", "assessors").scores)
             assert row.cells[0].correlation == expected
 
     def test_every_measure_gives_the_board_of_the_leaderboard(self, small: Project) -> None:
@@ -214,7 +214,7 @@ class TestRows:
         for column, cell in zip(table.columns, table.rows[0].cells, strict=True):
             board = leaderboard(small, column.measure, "exam", table.rows[0].row.policy)
             other = leaderboard(small, column.against_measure, "assessors")
-            assert cell.correlation == correlate(board.scores, other.scores)
+            assert cell.correlation == correlate_scores(board.scores, other.scores)
         # Judgments cannot say which questions are answered: coverage is compared with nDCG@10.
         assert [column.against_measure for column in table.columns] == ["AP", "nDCG@10", "nDCG@10", "nDCG@10"]
 
@@ -226,19 +226,19 @@ class TestRows:
 
     def test_without_names_everything_that_can_be_a_row_is_one(self, own: Project) -> None:
         import_files(own, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
-        assert methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
+        assert list_methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
         rows = choose_rows(own, min_ratings=[1])
         assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
 
     def test_an_imported_board_without_a_common_system_is_left_out_and_named(self, own: Project) -> None:
-        run = next(iter(rankings(own)))
+        run = next(iter(ranking_scores(own)))
         for name, first in (("theirs", "foreign"), ("partly", run)):
             content = f"run\tscore\n{first}\t1\nelse\t2\nother\t3\n".encode()
             import_files(own, "leaderboard", [Source(f"{name}.tsv", data=content)], "tester")
         table = meta_table(own, choose_rows(own, min_ratings=[1]), ["assessors"], ["AP"])
         assert "theirs" not in [row.name for row in table.rows] and "partly" in [row.name for row in table.rows]
         assert table.left_out == ("theirs",) and table.as_dict()["left_out"] == ["theirs"]
-        assert "theirs" in caption(table) and "theirs" in meta_latex(table)
+        assert "theirs" in make_caption(table) and "theirs" in meta_latex(table)
         # Where there is nothing else, the row says why.
         alone = meta_table(own, choose_rows(own, ["theirs"]), ["assessors"], ["AP"])
         assert ([row.name for row in alone.rows], alone.left_out) == (["theirs"], ())
@@ -315,7 +315,7 @@ class TestCells:
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
 
     def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, own: Project) -> None:
-        bank.save(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
+        bank.save_version(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
         table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
         assert table.rows[0].cells[0].correlation.undefined
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from exam_workbench.cli import cli
-from exam_workbench.measures import correlate
+from exam_workbench.measures import correlate_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "background" / "original-exam.md"
@@ -89,7 +89,7 @@ class TestThroughTheCommandLine:
 def test_rouge_agrees_with_exam_as_published_where_the_printed_ranks_order_the_systems(compare: ModuleType) -> None:
     """The # columns of table 4 order by unrounded scores, so that nothing is tied."""
     ranks = compare.boards("table4-ranks.tsv")
-    found = correlate(ranks["orig_EXAM_rank"], ranks["orig_ROUGE_rank"])
+    found = correlate_scores(ranks["orig_EXAM_rank"], ranks["orig_ROUGE_rank"])
     assert (round(found.spearman or 1, 2), round(found.kendall or 1, 2)) == compare.PUBLISHED["ROUGE", "EXAM"]
 
 
@@ -106,7 +106,7 @@ def test_no_order_of_tied_systems_agrees_more_or_less_than_the_extremes(compare:
     for a, b in (("n-EXAM", "MAP"), ("ROUGE", "nDCG20"), ("MAP", "Prec@R")):
         low, high = (compare.extreme(table[a], table[b], sign) for sign in (-1, 1))
         for seed in range(200):
-            drawn = correlate(table[a], table[b], ties="random", repeats=1, seed=seed)
+            drawn = correlate_scores(table[a], table[b], ties="random", repeats=1, seed=seed)
             for coefficient in compare.COEFFICIENTS:
                 least, found, most = (getattr(one, coefficient) for one in (low, drawn, high))
                 assert least - 1e-9 <= found <= most + 1e-9
@@ -124,7 +124,7 @@ def test_the_page_has_the_published_and_the_computed_correlations(compare: Modul
     assert len(rows) == len(compare.PUBLISHED)
     for row, against, cells in rows:
         a, b = (table[compare.SCORES.get(name, name)] for name in (row, against))
-        found = correlate(a, b, ties="random", repeats=20_000, seed=3)
+        found = correlate_scores(a, b, ties="random", repeats=20_000, seed=3)
         values = [cell.strip() for cell in cells.split("|")]
         assert (float(values[0]), float(values[2])) == compare.PUBLISHED[row, against]
         assert (float(values[1]), float(values[3])) == pytest.approx((found.spearman, found.kendall), abs=0.002)

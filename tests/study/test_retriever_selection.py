@@ -13,8 +13,8 @@ from scipy.stats import pearsonr, zscore
 from exam_workbench import cli
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.store import Project
-from exam_workbench.study import select
-from exam_workbench.study._retriever_selection import classify, standardised_pearson
+from exam_workbench.study import compare_selection
+from exam_workbench.study._retriever_selection import classify_pairs, standardised_pearson
 from exam_workbench.types import Question
 from tests.made.projects import fill, judge, new_project
 from tests.made.refusals import mentions, refusal
@@ -44,7 +44,7 @@ def _fill(project: Project) -> None:
 def test_a_judge_is_classified_over_the_distinct_passages_of_all_runs(project: Project) -> None:
     """p1 and q2's p4 rightly relevant, p2 wrongly, p3 missed; p5 has no judgment, q2's p1 no label."""
     _fill(project)
-    found = select(project, top_k=3, measures=["P@1"]).overall
+    found = compare_selection(project, top_k=3, measures=["P@1"]).overall
     assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (2, 1, 1, 0)
     assert (found.unlabelled, found.unjudged, found.compared) == (1, 1, 4)
     assert found.precision == pytest.approx(2 / 3)
@@ -55,7 +55,7 @@ def test_a_judge_is_classified_over_the_distinct_passages_of_all_runs(project: P
 
 def test_each_run_is_looked_at_down_to_the_depth(project: Project) -> None:
     _fill(project)
-    found = select(project, top_k=1, measures=["P@1"])
+    found = compare_selection(project, top_k=1, measures=["P@1"])
     assert found.per_run["x"].compared == 2 and found.per_run["x"].precision == 1.0
     assert found.per_run["y"].precision == 0.5
     # z brings p3, which the judge misses, and a passage without a label.
@@ -65,7 +65,7 @@ def test_each_run_is_looked_at_down_to_the_depth(project: Project) -> None:
 
 def test_passages_without_judgment_may_count_as_non_relevant(project: Project) -> None:
     _fill(project)
-    found = select(project, top_k=3, measures=["P@1"], unjudged_zero=True).overall
+    found = compare_selection(project, top_k=3, measures=["P@1"], unjudged_zero=True).overall
     assert (found.true_negative, found.unjudged, found.compared) == (1, 0, 5)
 
 
@@ -73,7 +73,7 @@ def test_verdicts_are_counted_with_those_that_could_not_be_read(project: Project
     """Of the passages in the tops p1, p2 and q2's p4 are yes, p3 and p5 no, q2's p1 was asked in vain; p9 never was."""
     fill(project, BANK, RATINGS, RUNS | {"w": {"q1": ["p9"]}})
     judge(project, JUDGMENTS)
-    found = select(project, top_k=3, measures=["P@1"])
+    found = compare_selection(project, top_k=3, measures=["P@1"])
     verdicts = found.verdicts
     assert (verdicts.yes, verdicts.no, verdicts.unreadable, verdicts.ungraded) == (3, 2, 1, 1)
     assert verdicts.shares == {"yes": 3 / 6, "no": 2 / 6, "unreadable": 1 / 6}
@@ -83,7 +83,7 @@ def test_verdicts_are_counted_with_those_that_could_not_be_read(project: Project
 
 def test_what_could_not_be_read_may_count_as_no(project: Project) -> None:
     _fill(project)
-    found = select(project, top_k=3, measures=["P@1"], unreadable_no=True)
+    found = compare_selection(project, top_k=3, measures=["P@1"], unreadable_no=True)
     # q2's p1 has no label, and is non-relevant in truth.
     assert (found.overall.true_negative, found.overall.unlabelled, found.overall.compared) == (1, 0, 5)
     assert found.verdicts.unreadable == 1, "it is still told apart"
@@ -93,8 +93,8 @@ def test_what_could_not_be_read_may_count_as_no(project: Project) -> None:
 def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(project: Project) -> None:
     fill(project, BANK, RATINGS | {("B?", "p4"): None}, RUNS)
     judge(project, JUDGMENTS)
-    (left_out,) = select(project, measures=["P@1"], queries="own").choices
-    (counted,) = select(project, measures=["P@1"], unreadable_no=True, queries="own").choices
+    (left_out,) = compare_selection(project, measures=["P@1"], queries="own").choices
+    (counted,) = compare_selection(project, measures=["P@1"], unreadable_no=True, queries="own").choices
     assert left_out.judge == {"x": 1.0, "y": 1.0, "z": 0.0}
     assert counted.judge == {"x": 0.5, "y": 0.5, "z": 0.0}
     assert left_out.truth == counted.truth
@@ -102,12 +102,12 @@ def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(projec
 
 def test_thresholds_of_both_sides_come_from_the_policy(project: Project) -> None:
     _fill(project)
-    found = select(project, policy=Policy(min_rating=1, min_judgment=2), top_k=3, measures=["P@1"]).overall
+    found = compare_selection(project, policy=Policy(min_rating=1, min_judgment=2), top_k=3, measures=["P@1"]).overall
     assert (found.true_positive, found.false_positive, found.false_negative, found.true_negative) == (1, 3, 0, 0)
 
 
 def test_what_is_not_known_gives_no_number() -> None:
-    empty = classify({("q", "p")}, {}, {("q", "p"): True})
+    empty = classify_pairs({("q", "p")}, {}, {("q", "p"): True})
     assert (empty.unlabelled, empty.compared) == (1, 0)
     assert (empty.precision, empty.recall, empty.f1, empty.accuracy) == (None, None, None, None)
 
@@ -115,7 +115,7 @@ def test_what_is_not_known_gives_no_number() -> None:
 def test_the_correlation_is_over_all_standardised_measures_and_systems(project: Project) -> None:
     _fill(project)
     measures = ["nDCG@10", "AP", "Success@1", "P@5"]
-    found = select(project, measures=measures)
+    found = compare_selection(project, measures=measures)
     left: list[float] = []
     right: list[float] = []
     for name in measures:
@@ -149,7 +149,7 @@ def test_a_correlation_that_means_nothing_is_undefined_with_its_reason() -> None
 
 def test_the_choice_of_the_best_system_is_compared_for_each_measure(project: Project) -> None:
     _fill(project)
-    choices = {choice.measure: choice for choice in select(project, measures=["Success@1", "P@1"]).choices}
+    choices = {choice.measure: choice for choice in compare_selection(project, measures=["Success@1", "P@1"]).choices}
     assert choices["P@1"].best_by_judge == ["x", "y"]
     assert choices["P@1"].best_by_truth == ["x"]
     assert not choices["P@1"].same_choice
@@ -158,9 +158,9 @@ def test_the_choice_of_the_best_system_is_compared_for_each_measure(project: Pro
 def test_only_judgments_can_be_the_truth(project: Project) -> None:
     _fill(project)
     with refusal("unknown-source", "nobody"):
-        select(project, "nobody")
+        compare_selection(project, "nobody")
     with refusal("depth-out-of-range", "0"):
-        select(project, top_k=0)
+        compare_selection(project, top_k=0)
 
 
 def test_the_shell_prints_the_same(
@@ -168,7 +168,7 @@ def test_the_shell_prints_the_same(
 ) -> None:
     project = new_project(tmp_path / "p.duckdb")
     _fill(project)
-    expected = select(project, top_k=3).as_dict()
+    expected = compare_selection(project, top_k=3).as_dict()
     project.close()
     line = ["exam", "selection", "--project", str(tmp_path / "p.duckdb"), "--against", "assessors", "--top-k", "3"]
     monkeypatch.setattr(sys, "argv", [*line, "--json"])

@@ -14,7 +14,7 @@ from scipy import stats
 from exam_workbench.cli import cli
 from exam_workbench.labels import Leaderboard, Policy, leaderboard, order_systems
 from exam_workbench.labels._leaderboard import System
-from exam_workbench.measures import ALPHA, holm, randomisation_test, t_test, tied
+from exam_workbench.measures import ALPHA, adjust_holm, bars_overlap, randomisation_test, t_test
 from exam_workbench.store import Project
 from exam_workbench.study import compare_neighbours, compare_systems
 from exam_workbench.study._system_significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
@@ -156,12 +156,12 @@ class TestTheRandomisationTest:
 class TestHolm:
     def test_is_what_one_computes_by_hand(self) -> None:
         # In rising order .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, made monotone: .04 .06 .06 .06.
-        assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+        assert adjust_holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
 
     def test_stays_at_1_and_leaves_a_single_value_alone(self) -> None:
-        assert holm([0.5, 0.9]) == [1.0, 1.0]
-        assert holm([0.03]) == [0.03]
-        assert holm([]) == []
+        assert adjust_holm([0.5, 0.9]) == [1.0, 1.0]
+        assert adjust_holm([0.03]) == [0.03]
+        assert adjust_holm([]) == []
 
     def test_corrects_only_for_comparisons_that_could_be_made(self) -> None:
         scores = random_scores(3, 10, 8)
@@ -170,7 +170,7 @@ class TestHolm:
         rows = compare_systems(board, "run2")
         p_values = [row.p for row in rows if row.p is not None]
         assert len(p_values) == 2
-        assert [row.corrected for row in rows if row.p is not None] == pytest.approx(holm(p_values))
+        assert [row.corrected for row in rows if row.p is not None] == pytest.approx(adjust_holm(p_values))
 
     def test_can_be_left_away(self) -> None:
         for row in compare_all(board_of(random_scores(5, 10, 9)), correction="none"):
@@ -204,7 +204,7 @@ class TestWhoIsComparedWithWhom:
     def test_error_bars_overlap_as_the_papers_say(self) -> None:
         scores, errors = self.BOARD.scores, self.BOARD.std_errors
         for row in compare_all(self.BOARD):
-            expected = tied(scores[row.run], errors[row.run], scores[row.against], errors[row.against])
+            expected = bars_overlap(scores[row.run], errors[row.run], scores[row.against], errors[row.against])
             assert row.error_bars_overlap == expected
 
     def test_a_system_differs_from_below_the_level_on(self) -> None:

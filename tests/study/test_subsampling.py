@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from exam_workbench.labels import Policy
-from exam_workbench.measures import ALPHA, holm, separable_differences, t_test
+from exam_workbench.measures import ALPHA, adjust_holm, separable_differences, t_test
 from exam_workbench.store import Project
 from exam_workbench.study import sample_queries, sample_questions
 from exam_workbench.types import Question
@@ -19,7 +19,7 @@ def test_a_difference_at_the_bound_is_the_first_that_is_separated() -> None:
     rng = np.random.default_rng(1)
     differences = rng.normal([0.0, 0.02, 0.5], 0.1, size=(12, 3))
     bounds = separable_differences(differences)
-    significant = sum(p < ALPHA for p in holm(t_test(differences).tolist()))
+    significant = sum(p < ALPHA for p in adjust_holm(t_test(differences).tolist()))
     level = ALPHA / (3 - significant)
     for factor, separated in ((0.999, False), (1.001, True)):
         moved = differences - differences.mean(axis=0) + factor * bounds

@@ -7,7 +7,7 @@ import pytest
 from exam_workbench.labels import Leaderboard, Policy, compare, graded_share, leaderboard
 from exam_workbench.labels._leaderboard import order_systems
 from exam_workbench.store import Project
-from exam_workbench.study import Summary, alike, remembered_pairs, summarize
+from exam_workbench.study import Summary, group_alike, remembered_pairs, summarize_board
 from tests.made.projects import fill, judge
 from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS
 
@@ -39,21 +39,21 @@ def level(mean: float, times: int = 1) -> list[float]:
 def test_it_counts_the_best_systems_that_are_not_separated(
     project: Project, scores: dict[str, list[float]], unseparated: int | None
 ) -> None:
-    assert summarize(project, board_of(scores)).unseparated == unseparated
+    assert summarize_board(project, board_of(scores)).unseparated == unseparated
 
 
 def test_a_share_of_graded_pairs_is_never_rounded_up_to_all(project: Project) -> None:
     scores = {"a": level(0.9), "b": level(0.1)}
 
     def grading(usable: int) -> str:
-        return summarize(project, board_of(scores, 1000, usable)).grading
+        return summarize_board(project, board_of(scores, 1000, usable)).grading
 
     assert "100%" in grading(1000) and "99%" in grading(999) and "0%" in grading(0)
     assert "0%" not in grading(9).split() and grading(9) != grading(0)
 
 
 def test_a_leaderboard_without_grades_says_nothing_about_grades_and_audits(project: Project) -> None:
-    found = summarize(project, board_of({"a": level(0.9), "b": level(0.1)}))
+    found = summarize_board(project, board_of({"a": level(0.9), "b": level(0.1)}))
     assert (found.grading, found.auditing, found.agreement) == ("", "", "")
 
 
@@ -62,9 +62,9 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     judge(project, JUDGED)
     found = compare(project, "nDCG@10", "assessors")
     board = leaderboard(project, "nDCG@10")
-    groups = alike(found.board, remembered_pairs(project, found.board, "t"))
+    groups = group_alike(found.board, remembered_pairs(project, found.board, "t"))
     share = graded_share(board.usable, board.needed)
     expected = Summary("nDCG@10", len(RUNS), groups, "assessors", found.correlation.kendall, share, None)
-    assert summarize(project, found.board, found) == expected
-    said = {summarize(project, found.board, found, measure).auditing for measure in (None, "P@3", "nDCG@10")}
+    assert summarize_board(project, found.board, found) == expected
+    said = {summarize_board(project, found.board, found, measure).auditing for measure in (None, "P@3", "nDCG@10")}
     assert len(said) == 3 and expected.auditing in said, "an audit of another measure is not one of these scores"

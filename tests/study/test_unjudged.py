@@ -16,7 +16,7 @@ from exam_workbench.grading import Request, Scope, make_plan, run_job
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
-from exam_workbench.study import to_grade, unjudged
+from exam_workbench.study import to_grade, unjudged_shares
 from exam_workbench.types import Asked, Grade, Question
 from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.refusals import refusal
@@ -52,7 +52,7 @@ def _with_a_new_run(project: Project, folder: Path) -> None:
 def test_judged_is_counted_by_run_and_by_source_of_values(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     judge(project, {("q1", "p4"): 1, ("q1", "p1"): 0, ("q1", "p2"): -1, ("q2", "p3"): 0})
-    shares = {(s.run, s.source): s for s in unjudged(project).shares}
+    shares = {(s.run, s.source): s for s in unjudged_shares(project).shares}
     assert (shares["old", "exam"].known, shares["old", "exam"].top, shares["old", "exam"].judged) == (3, 3, 1.0)
     # New has labels for p1 and p2 of three passages of q1, and for none of q2.
     assert (shares["new", "exam"].known, shares["new", "exam"].top) == (2, 4)
@@ -65,7 +65,7 @@ def test_judged_is_the_measure_of_the_same_name(project: Project, tmp_path: Path
     _with_a_new_run(project, tmp_path)
     judge(project, {("q1", "p4"): 1, ("q1", "p2"): -1, ("q2", "p3"): 0})
     board = leaderboard(project, "Judged@2", "assessors", Policy(skipped="ignore"))
-    found = {s.run: s.judged for s in unjudged(project, top_k=2).shares if s.source == "assessors"}
+    found = {s.run: s.judged for s in unjudged_shares(project, top_k=2).shares if s.source == "assessors"}
     assert found == pytest.approx(board.scores)
 
 
@@ -99,7 +99,7 @@ def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) 
     final = run_job(project, grader, Request(Scope(runs=("new",))), "ann")  # type: ignore[arg-type]
     assert (final.state, final.graded) == ("done", 3)
     assert sorted(grader.asked) == [("A?", "text of p4"), ("B?", "text of p4"), ("C?", "text of p5")]
-    after = unjudged(project, runs=["new"])
+    after = unjudged_shares(project, runs=["new"])
     assert after.to_grade[0].ungraded == 0
     assert [s.judged for s in after.shares if s.source == "exam"] == [1.0]
     assert json.loads(project.value("SELECT request FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
@@ -112,7 +112,7 @@ def test_passages_beyond_the_pool_are_counted_apart(project: Project, tmp_path: 
     found = to_grade(project, Policy(), "new", 20)
     # p4 and p5 are at rank 1, p1 is at rank 1 of the old run; p2 is no longer pooled.
     assert (found.passages, found.not_pooled, found.ungraded) == (4, 1, 3)
-    assert unjudged(project).top_k == 1
+    assert unjudged_shares(project).top_k == 1
 
 
 def test_passages_without_text_are_counted_and_not_asked(project: Project, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_judgments_can_be_looked_at_before_anything_is_graded(project: Project) 
     with project.transaction() as cursor:
         cursor.execute("DELETE FROM graders")
     judge(project, {("q1", "p1"): 1})
-    found = unjudged(project)
+    found = unjudged_shares(project)
     assert found.grader is None and found.to_grade == []
     assert [(s.source, s.known) for s in found.shares] == [("assessors", 1)]
 
@@ -137,11 +137,11 @@ def test_judgments_can_be_looked_at_before_anything_is_graded(project: Project) 
 def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -> None:
     _with_a_new_run(project, tmp_path)
     with refusal("unknown-run", "nobody"):
-        unjudged(project, runs=["nobody"])
+        unjudged_shares(project, runs=["nobody"])
     with refusal("unknown-run", "nobody"):
         make_plan(project, SPEC, 1, Scope(runs=("nobody",)))
     with refusal("depth-out-of-range", "0"):
-        unjudged(project, top_k=0)
+        unjudged_shares(project, top_k=0)
 
 
 def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

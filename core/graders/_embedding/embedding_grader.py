@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...grouping import grouped
+from ...grouping import group_pairs
 from ...sentences import SPLITTER, Span, split_sentences
 from ...types import Asked, Grade, GraderSpec
 from .._grader_interface import Control, Kept, Outcome, Pair, VectorStore
@@ -80,23 +80,23 @@ class EncodingCache:
             role: QUESTION or PASSAGE.
             store: lasting store of encodings; gets those that it does not have.
         """
-        digests = [_digest(text) for text in texts]
+        digests = [_text_digest(text) for text in texts]
         text_of = dict(zip(digests, texts, strict=True))
         with self._lock:
-            found = {digest: self._kept[role, digest][0] for digest in text_of if (role, digest) in self._kept}
-        missing = [digest for digest in text_of if digest not in found]
+            encodings = {digest: self._kept[role, digest][0] for digest in text_of if (role, digest) in self._kept}
+        missing = [digest for digest in text_of if digest not in encodings]
         stored: dict[bytes, EncodedPassage] = {}
         if store is not None:
             kept = store.get(ENCODER, role, missing)
-            stored = {digest: _from_kept(one, text_of[digest], role) for digest, one in kept.items()}
+            stored = {digest: _from_kept(vectors, text_of[digest], role) for digest, vectors in kept.items()}
             missing = [digest for digest in missing if digest not in stored]
         if missing:
-            found |= zip(missing, _encode([text_of[digest] for digest in missing], role), strict=True)
+            encodings |= zip(missing, _encode_texts([text_of[digest] for digest in missing], role), strict=True)
         if store is not None:
-            store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in found.items()})
-        found |= stored
-        self._keep(role, found)
-        return [found[digest] for digest in digests]
+            store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in encodings.items()})
+        encodings |= stored
+        self._keep(role, encodings)
+        return [encodings[digest] for digest in digests]
 
     def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
         with self._lock:
@@ -113,7 +113,7 @@ class EncodingCache:
 _CACHE = EncodingCache(CACHE_BYTES)
 
 
-def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
+def _encode_texts(texts: list[str], role: str) -> list[EncodedPassage]:
     """Load the model if necessary, and encode; for passages also the sentences of those with several.
 
     Raises:
@@ -147,15 +147,18 @@ def unit_vectors(texts: Sequence[str], store: VectorStore | None = None, keep: b
     """
     if not texts:
         return np.zeros((0, DIMENSIONS), dtype=np.float32)
-    digests = [_digest(text) for text in texts]
+    digests = [_text_digest(text) for text in texts]
     known = {} if store is None else store.get(ENCODER, PASSAGE, list(dict.fromkeys(digests)))
-    found = {digest: np.frombuffer(kept.vector, np.float32) for digest, kept in known.items()}
-    rest = list(dict.fromkeys(text for text, digest in zip(texts, digests, strict=True) if digest not in found))
+    vectors = {digest: np.frombuffer(kept.vector, np.float32) for digest, kept in known.items()}
+    rest = list(dict.fromkeys(text for text, digest in zip(texts, digests, strict=True) if digest not in vectors))
     if keep:
-        found |= {_digest(text): one.vector for text, one in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)}
+        vectors |= {
+            _text_digest(text): encoded.vector
+            for text, encoded in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)
+        }
     elif rest:
-        found |= zip(map(_digest, rest), minilm.load_encoder(minilm.model_folder()).encode(rest), strict=True)
-    return np.stack([found[digest] for digest in digests])
+        vectors |= zip(map(_text_digest, rest), minilm.load_encoder(minilm.model_folder()).encode(rest), strict=True)
+    return np.stack([vectors[digest] for digest in digests])
 
 
 def sentence_vectors(passages: Sequence[str], store: VectorStore | None = None) -> list[Vectors]:
@@ -168,17 +171,20 @@ def sentence_vectors(passages: Sequence[str], store: VectorStore | None = None) 
         GradingError: the model cannot be loaded.
     """
     texts = [text for text in dict.fromkeys(passages) if text.strip()]
-    found = dict(zip(texts, _CACHE.get(texts, PASSAGE, store), strict=True))
+    encodings = dict(zip(texts, _CACHE.get(texts, PASSAGE, store), strict=True))
     none: Vectors = np.zeros((0, DIMENSIONS), dtype=np.float32)
-    whole = {text: one.sentences if len(one.sentences) else one.vector[None] for text, one in found.items()}
+    whole = {
+        text: encoded.sentences if len(encoded.sentences) else encoded.vector[None]
+        for text, encoded in encodings.items()
+    }
     return [np.asarray(whole[text], np.float32) if text in whole else none for text in passages]
 
 
-def _digest(text: str) -> bytes:
+def _text_digest(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def similarity(texts: Sequence[str]) -> Vectors:
+def text_similarities(texts: Sequence[str]) -> Vectors:
     """Return the cosines of texts with each other, n x n.
 
     Raises:
@@ -209,7 +215,7 @@ class EmbeddingGrader:
     usual_cuts: Sequence[float] = DEFAULT_CUTS
 
     def __init__(self, cuts: Sequence[float] = DEFAULT_CUTS) -> None:
-        self._cuts = _checked(cuts, self.usual_cuts)
+        self._cuts = _check_cuts(cuts, self.usual_cuts)
 
     @property
     def spec(self) -> GraderSpec:
@@ -240,7 +246,7 @@ class EmbeddingGrader:
         Raises:
             GradingError: the model is not installed or its weights are not the expected ones.
         """
-        wanted = grouped((passage, question) for question, passage in pairs)
+        wanted = group_pairs((passage, question) for question, passage in pairs)
         order = list(wanted)
         asked = {key: question.text for key, question in questions.items()}
         for start in range(0, len(order), BLOCK):
@@ -313,7 +319,7 @@ class CitationSimilarity(EmbeddingGrader):
         super().__init__(cuts)
 
 
-def _checked(cuts: Sequence[float], usual: Sequence[float]) -> NDArray[np.float64]:
+def _check_cuts(cuts: Sequence[float], usual: Sequence[float]) -> NDArray[np.float64]:
     """Return the cut points as an array, after a check."""
     numbers = isinstance(cuts, Sequence) and all(type(cut) in (int, float) for cut in cuts)
     bounds = [-1.0, *cuts, 1.0] if numbers else []

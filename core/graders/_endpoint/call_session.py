@@ -20,9 +20,9 @@ from ...errors import GradingError
 from ...text import how_many
 from .._grader_interface import Control, Outcome, Pair, Tokens
 from .._reading.calls import Call, Completion, Steps
-from .chat import Answer, Request, prepare
-from .retry import Absence, backoff
-from .single_call import Adapted, Endpoint, Faulted, Hopeless, ask, open_client
+from .chat import Answer, Request, prepare_request
+from .retry import Absence, backoff_seconds
+from .single_call import Adapted, Endpoint, Faulted, Hopeless, make_call, open_client
 
 BEAT_SECONDS = 1.0
 """Interval of empty batches while no outcomes arrive, so that the caller can commit and report progress."""
@@ -209,7 +209,9 @@ class Session:
         """Make a pair's call if possible; return whether the budget may allow another one now."""
         end = self.endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
-        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking)
+        request = prepare_request(
+            asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking
+        )
         if isinstance(request, Completion):
             self._go_on(asked, request)
         elif not self.control.reserve(*request.reserved, patient=True):
@@ -242,7 +244,7 @@ class Session:
 
     async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
         """Make one call, act on its verdict, and return the tokens that it used."""
-        verdict = await ask(client, self.endpoint, request, self.key)
+        verdict = await make_call(client, self.endpoint, request, self.key)
         if not isinstance(verdict, Faulted) and (asked.probe or not self._absence.gone):
             self._absence.over()
         match verdict:
@@ -272,9 +274,9 @@ class Session:
                 self._give_up(asked, verdict.reason, "refuses the calls", verdict.reason)
         return verdict.used
 
-    def _stop(self, error: GradingError, said: str) -> None:
+    def _stop(self, error: GradingError, problem: str) -> None:
         """End all calls because of the error of one call."""
-        self._report(said)
+        self._report(problem)
         self._fail(error)
 
     def _put_aside(self, asked: _Asked, verdict: Hopeless) -> None:
@@ -282,47 +284,50 @@ class Session:
         self._report(verdict.reason)
         asked.given_up, self._barred = verdict.reason, verdict.error
         self._doubtful.append(asked)
-        if len({one.pair[1] for one in self._doubtful}) >= BARRED_PASSAGES or len(self._doubtful) >= SILENT_PAIRS:
+        if (
+            len({doubtful.pair[1] for doubtful in self._doubtful}) >= BARRED_PASSAGES
+            or len(self._doubtful) >= SILENT_PAIRS
+        ):
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
         """Schedule a pair's next attempt, or fail it; if the endpoint is unreachable, wait for it."""
-        said = fault.reason + (f": {fault.detail}" if fault.detail else "")
+        problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if self._absence.gone:
-            self._retry_while_gone(asked, said, fault.wait)
+            self._retry_while_gone(asked, problem, fault.wait)
             return
         if fault.slow and asked.begun > self._heard:
             # No call that started later has an answer, so the load may make all of them slow.
             if self.endpoint.pace.narrow(len(self._flying), asked.begun, self._begun):
-                self._report(f"{said}; the number of parallel calls is reduced")
+                self._report(f"{problem}; the number of parallel calls is reduced")
                 self._ask_again(asked, self.endpoint.clock())
                 return
             if self.endpoint.hangs and self.control.patience <= 0:
-                self._stop(self._absence.given_up("does not answer. The last call ended", said), said)
+                self._stop(self._absence.given_up("does not answer. The last call ended", problem), problem)
                 return
             asked.failures = self.endpoint.attempts if self.endpoint.hangs else asked.failures
             self.endpoint.stretched = 2 * self.endpoint.limit_s
         asked.failures += 1
-        wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
+        wait = backoff_seconds(asked.failures, random.random()) if fault.wait is None else fault.wait
         if wait > self.control.longest_pause:
             error = GradingError(
                 "endpoint-gone",
-                f"The endpoint asks to wait for {wait:,.0f} s: {said}.",
+                f"The endpoint asks to wait for {wait:,.0f} s: {problem}.",
                 "Try again after that time. A job with a longer time limit (--patience) waits by itself.",
             )
-            self._stop(error, said)
+            self._stop(error, problem)
             return
         if fault.for_all:
             self.endpoint.pace.hold(wait, len(self._flying))
-            self._absence.asked_to_wait(said, wait)
+            self._absence.asked_to_wait(problem, wait)
         attempts = self.endpoint.attempts if self.control.attempts is None else self.control.attempts
         if asked.failures < attempts:
-            self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
+            self._report(f"{problem} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
             self._ask_again(asked, self.endpoint.clock() + wait)
         else:
-            self._give_up_or_doubt(asked, fault, said)
+            self._give_up_or_doubt(asked, fault, problem)
 
-    def _retry_while_gone(self, asked: _Asked, said: str, wait: float | None) -> None:
+    def _retry_while_gone(self, asked: _Asked, problem: str, wait: float | None) -> None:
         """Continue waiting after a failed try. It does not count as an attempt of the pair, which is not at fault."""
         if asked.probe and self._left_alone():
             self._absence.end()
@@ -330,15 +335,15 @@ class Session:
             self._waiting = []
             return
         if asked.probe:
-            self._wait_on(said, wait)
+            self._wait_on(problem, wait)
         asked.failures = 0
         self._ask_again(asked, self.endpoint.clock())
 
-    def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, said: str) -> None:
+    def _give_up_or_doubt(self, asked: _Asked, fault: Faulted, problem: str) -> None:
         """Fail a pair after its last attempt, or put it aside if the endpoint may be at fault."""
         # A person who tries one pair needs the details; in a job, equal reasons are counted.
         attempts = how_many(asked.failures, "attempts")
-        asked.given_up = said if self.control.attempts == 1 else f"{fault.reason} after {attempts}"
+        asked.given_up = problem if self.control.attempts == 1 else f"{fault.reason} after {attempts}"
         # A pair that fails again after an outage, while others succeed, is itself at fault.
         spared_in_vain = 0 < asked.spared < self._heard
         # An unusable answer says nothing about the endpoint once a later pair has its answer.
@@ -350,10 +355,10 @@ class Session:
                 or (fault.slow and self.endpoint.hangs)
                 or len(self._doubtful) >= max(SILENT_PAIRS, self._most)
             ):
-                self._wait_on(said, fault.wait)
+                self._wait_on(problem, fault.wait)
             return
-        self._report(f"{said} (attempt {asked.failures}, no more attempts)")
-        self._give_up(asked, asked.given_up, "does not answer", said)
+        self._report(f"{problem} (attempt {asked.failures}, no more attempts)")
+        self._give_up(asked, asked.given_up, "does not answer", problem)
 
     def _ask_again(self, asked: _Asked, due: float) -> None:
         asked.due = due
@@ -361,12 +366,16 @@ class Session:
 
     def _left_alone(self) -> bool:
         """Return whether only a few pairs are left that failed and were tried again, too few to wait long for."""
-        few = self._exhausted and len(self._waiting) < SILENT_PAIRS - 1 and all(one.spared for one in self._waiting)
+        few = (
+            self._exhausted
+            and len(self._waiting) < SILENT_PAIRS - 1
+            and all(waiting.spared for waiting in self._waiting)
+        )
         return few and self._heard > 0 and self._absence.tries >= TRIES_ALONE
 
-    def _wait_on(self, said: str, told: float | None) -> None:
+    def _wait_on(self, problem: str, asked_wait: float | None) -> None:
         """Wait for the endpoint, or give up if the patience has ended."""
-        if (given_up := self._absence.wait(said, told)) is not None:
+        if (given_up := self._absence.wait(problem, asked_wait)) is not None:
             self._fail(given_up)
         for asked in self._doubtful:
             asked.spared = self._begun

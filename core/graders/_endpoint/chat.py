@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import orjson
 
-from ...limits import limit
+from ...limits import read_limit
 from .._grader_interface import Tokens
-from .._prompts.prompt import PASSAGE, Messages, fill, variables
-from .._reading.calls import Call, Completion, is_answer, read, settled
+from .._prompts.prompt import PASSAGE, Messages, fill_prompt, prompt_variables
+from .._reading.calls import Call, Completion, is_answer, make_settled_test, read_completion
 from .._reading.non_answers import reasoning_length
 from .._reading.parsing import ABSTENTION
 
@@ -171,18 +171,18 @@ class ReportedError(UnusableBodyError):
 
     Args:
         error: the error itself.
-        told: the error in words.
+        words: the error in words.
     """
 
-    def __init__(self, error: object, told: str) -> None:
-        super().__init__(f"the answer is an error: {told}" if told else "the answer has no choice")
+    def __init__(self, error: object, words: str) -> None:
+        super().__init__(f"the answer is an error: {words}" if words else "the answer has no choice")
         codes = [error.get(name) for name in ("code", "status")] if isinstance(error, dict) else []
         self.error = error
         self.status = next((int(code) for code in map(str, codes) if _STATUS.fullmatch(code)), None)
         """The HTTP status in the error; None without one."""
 
 
-def prepare(
+def prepare_request(
     call: Call,
     model: str,
     temperature: float,
@@ -211,14 +211,14 @@ def prepare(
         "".join(call.values.values()).encode()
     except UnicodeEncodeError as error:
         return Completion(error=f"the text cannot be sent: {error.reason}")
-    whole = call.values.get(PASSAGE, "") if PASSAGE in variables(call.prompt) else ""
-    passage = whole if keep is None else _cut(whole, keep)
-    messages = _filled(call, passage)
-    if max_tokens_in is not None and (excess := _length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0:
-        passage = _cut(passage, len(passage) - excess)
+    whole = call.values.get(PASSAGE, "") if PASSAGE in prompt_variables(call.prompt) else ""
+    passage = whole if keep is None else _cut_text(whole, keep)
+    messages = _fill_with_passage(call, passage)
+    if max_tokens_in is not None and (excess := _messages_length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0:
+        passage = _cut_text(passage, len(passage) - excess)
         if not passage:
             return Completion(error=f"the prompt is longer than {max_tokens_in} tokens even without the passage")
-        messages = _filled(call, passage)
+        messages = _fill_with_passage(call, passage)
     schema = _response_format(call, messages) if dialect.structured else None
     structured = schema is not None and schema["type"] == "json_schema"
     room = thinking + (max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens)
@@ -238,7 +238,7 @@ def prepare(
     # No token is shorter than a byte in any script, so this bound holds for numbers and other scripts, too.
     read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
-    return Request(call, body, _length(messages), (read, room), structured, left_out, len(passage))
+    return Request(call, body, _messages_length(messages), (read, room), structured, left_out, len(passage))
 
 
 def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
@@ -266,35 +266,35 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         failed.append({"message": "the answer ended in an error"})
     if failed or not choice:
         error = error_in(failed[0] if failed else body)
-        raise ReportedError(error, explanation(error, clean))
+        raise ReportedError(error, error_explanation(error, clean))
     message = {"content": choice.get("text", 0)} if "prompt" in request.body else choice.get("message")
     filtered = isinstance(ended, str) and _STOPPED.search(ended.lower()) is not None
     if not isinstance(message, dict) and not filtered:
         raise UnusableBodyError("the answer has no message")
-    message = _in_one_piece(message if isinstance(message, dict) else {})
+    message = _join_content(message if isinstance(message, dict) else {})
     text, refusal = message.get("content"), message.get("refusal")
     if not isinstance(text, str | None):
         raise UnusableBodyError("the content of the answer is not text")
     complete = ended != "length"
     if not complete and text:
         # Some models write their answer first and continue until they are cut off.
-        enough = settled(request.call)
+        enough = make_settled_test(request.call)
         is_whole = request.structured and is_answer(request.call, text, structured=True)
         complete = is_whole or (enough is not None and enough(text))
     completion = Completion(
         text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
     )
     if isinstance(refusal, str) and refusal:
-        completion = replace(completion, error=f"refused: {brief(clean(refusal))}")
+        completion = replace(completion, error=f"refused: {printable_line(clean(refusal))}")
     elif filtered:
         completion = replace(completion, error="stopped by the endpoint's content filter")
     named = body.get("model")
-    model = brief(clean(named)) if isinstance(named, str) else ""
+    model = printable_line(clean(named)) if isinstance(named, str) else ""
     if request.body.get("logprobs") and completion.error is None:
         chances = _option_chances(request.call, completion, choice.get("logprobs"))
         completion = replace(completion, distribution=chances)
-    thoughts = _thoughts(message, completion.text)
-    used = told_tokens(body.get("usage"), estimated_usage(request, completion.text))
+    thoughts = _model_thoughts(message, completion.text)
+    used = reported_tokens(body.get("usage"), estimated_usage(request, completion.text))
     if thoughts and not used.thinking:
         used = used._replace(thinking=min(math.ceil(len(thoughts) / CHARACTERS_PER_TOKEN), used.written))
     if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
@@ -316,7 +316,7 @@ def _option_chances(call: Call, completion: Completion, logprobs: Any) -> dict[s
         Probabilities that sum to 1; None if the answer has no choice, or no such token is reported.
     """
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    parsed = read(call, completion)
+    parsed = read_completion(call, completion)
     if not isinstance(tokens, list) or parsed.status != "graded" or parsed.rating is None:
         return None
     named = ("no", "yes")[parsed.rating] if call.form == "yes-no" else call.options[parsed.rating].casefold()
@@ -337,7 +337,7 @@ def _option_in(token: dict[str, Any]) -> str:
     return str(token.get("token")).strip(_AROUND_OPTION).casefold()
 
 
-def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
+def _join_content(message: dict[str, Any]) -> dict[str, Any]:
     """Return a message with its content as one text: text parts are joined, and other texts are grouped by kind.
 
     Some models, such as Mistral's reasoning models, send a list of parts instead of a text.
@@ -350,12 +350,12 @@ def _in_one_piece(message: dict[str, Any]) -> dict[str, Any]:
         kind = {"text": "content", "output_text": "content", "refusal": "refusal"}.get(part.get("type"), "reasoning")
         inner = next((part[name] for name in ("text", "thinking", "reasoning", "refusal") if part.get(name)), "")
         pieces = inner if isinstance(inner, list) else [inner]
-        found = (piece.get("text") if isinstance(piece, dict) else piece for piece in pieces)
-        texts[kind] = texts.get(kind, "") + "".join(piece for piece in found if isinstance(piece, str))
+        inner_texts = (piece.get("text") if isinstance(piece, dict) else piece for piece in pieces)
+        texts[kind] = texts.get(kind, "") + "".join(piece for piece in inner_texts if isinstance(piece, str))
     return message | texts
 
 
-def _thoughts(message: Mapping[str, Any], text: str) -> str:
+def _model_thoughts(message: Mapping[str, Any], text: str) -> str:
     """Return a model's reported or visible thoughts before its answer; empty if unknown."""
     reported = (message.get(name) for name in ("reasoning_content", "reasoning"))
     return next((part for part in reported if isinstance(part, str) and part), text[: reasoning_length(text)])
@@ -379,7 +379,7 @@ def error_in(body: object) -> object:
     return body
 
 
-def explanation(body: object, clean: Clean) -> str:
+def error_explanation(body: object, clean: Clean) -> str:
     """Return an endpoint's own words about a problem in one short line; empty without any.
 
     Args:
@@ -388,17 +388,17 @@ def explanation(body: object, clean: Clean) -> str:
     """
     body = error_in(body)
     if isinstance(body, dict):
-        body = _said_whole(next((body[name] for name in ("message", "detail", "msg") if body.get(name)), ""))
+        body = _message_text(next((body[name] for name in ("message", "detail", "msg") if body.get(name)), ""))
     if not isinstance(body, str):
         return ""
-    return "it sent a web page" if body.lstrip()[:1] == "<" else brief(clean(body))
+    return "it sent a web page" if body.lstrip()[:1] == "<" else printable_line(clean(body))
 
 
-def _said_whole(said: object) -> str:
+def _message_text(value: object) -> str:
     """Return an endpoint's message of any type as one text; empty if it is nested too deeply or has too long a
     number."""
     try:
-        return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
         # Such a value is useless as a message for a person.
         return ""
@@ -410,7 +410,9 @@ Objection = Literal[
 ]  # fmt: skip
 
 
-def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float] = (math.inf, 0)) -> Objection | None:
+def find_objection(
+    body: object, sent: Mapping[str, Any], tokens: tuple[float, float] = (math.inf, 0)
+) -> Objection | None:
     """Return an endpoint's objection to a request; None if it has no known meaning.
 
     Codes and numbers take precedence over words. Words that are in the prompt are ignored, because an error may repeat
@@ -422,31 +424,31 @@ def objection(body: object, sent: Mapping[str, Any], tokens: tuple[float, float]
         tokens: estimated bounds of the prompt's tokens: least and most.
     """
     error = error_in(body)
-    words = _said_whole(error).lower()
+    words = _message_text(error).lower()
     messages = sent.get("messages", [])
     prompt = json.dumps(sent.get("prompt", messages), ensure_ascii=False).lower()
 
-    def says(signs: re.Pattern[str]) -> bool:
-        return any(found[0] not in prompt for found in signs.finditer(words))
+    def has_sign(signs: re.Pattern[str]) -> bool:
+        return any(match[0] not in prompt for match in signs.finditer(words))
 
     codes = {str(error.get(name)).lower() for name in ("code", "type")} if isinstance(error, dict) else set()
     if "insufficient_quota" in codes:
         return "no credit"
     if codes & _FILTER_CODES:
         return "filtered"
-    if says(_TOO_LONG) or (says(_LENGTHS) and _tells_length(words, tokens)):
+    if has_sign(_TOO_LONG) or (has_sign(_LENGTHS) and _tells_length(words, tokens)):
         return "too long"
     parts = {None, *sent, *(message["role"] for message in messages)}
     return next(
-        (against for against, part, signs in _OBJECTIONS if part in parts and says(signs)),
-        "filtered" if says(_FILTERED) and not says(_ACCOUNT) else None,
+        (against for against, part, signs in _OBJECTIONS if part in parts and has_sign(signs)),
+        "filtered" if has_sign(_FILTERED) and not has_sign(_ACCOUNT) else None,
     )
 
 
 def asks_too_much(error: object) -> bool:
     """Return whether a rate limit is lower than this single request, so that waiting does not help."""
-    found = _REQUESTED.search(_said_whole(error).lower().replace(",", ""))
-    return found is not None and int(found[2]) > int(found[1])
+    match = _REQUESTED.search(_message_text(error).lower().replace(",", ""))
+    return match is not None and int(match[2]) > int(match[1])
 
 
 def _tells_length(words: str, tokens: tuple[float, float]) -> bool:
@@ -496,18 +498,18 @@ _FILTERED = re.compile(
 )
 _ACCOUNT = re.compile(r"\b(?:account|api key|organi[sz]ation|subscription)\b")
 _STOPPED = re.compile(r"blocklist|filter|guardrail|moderation|prohibited|recitation|safety|sensitive|spii")
-"""Signs in codes and words of errors, and in the finish reason of an answer, in lower case; see `objection`."""
+"""Signs in codes and words of errors, and in the finish reason of an answer, in lower case; see `find_objection`."""
 
 
-def _filled(call: Call, passage: str) -> Messages:
-    return fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
+def _fill_with_passage(call: Call, passage: str) -> Messages:
+    return fill_prompt(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
 
 
-def _length(messages: Messages) -> int:
+def _messages_length(messages: Messages) -> int:
     return len(messages.system) + len(messages.user)
 
 
-def _cut(text: str, length: int) -> str:
+def _cut_text(text: str, length: int) -> str:
     """Cut a text to at most the given length, at the end of a word."""
     if length >= len(text):
         return text
@@ -539,7 +541,7 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
 
 
-def told_tokens(usage: object, estimate: Tokens) -> Tokens:
+def reported_tokens(usage: object, estimate: Tokens) -> Tokens:
     """Return the tokens that an endpoint reports for a call.
 
     Args:
@@ -548,26 +550,28 @@ def told_tokens(usage: object, estimate: Tokens) -> Tokens:
         estimate: used if the report is missing or invalid.
     """
     reported = usage if isinstance(usage, dict) else {}
-    read = _tokens(reported.get("prompt_tokens"), estimate.read)
-    written = _tokens(reported.get("completion_tokens"), estimate.written)
+    read = _valid_token_count(reported.get("prompt_tokens"), estimate.read)
+    written = _valid_token_count(reported.get("completion_tokens"), estimate.written)
     of_read = reported.get("prompt_tokens_details")
     of_written = reported.get("completion_tokens_details")
     cached = of_read.get("cached_tokens") if isinstance(of_read, dict) else reported.get("prompt_cache_hit_tokens")
     thinking = of_written.get("reasoning_tokens") if isinstance(of_written, dict) else None
     # Cached and reasoning tokens are parts of the tokens read and written, so they cannot exceed these.
-    return Tokens(read, written, min(_tokens(cached, 0), read), min(_tokens(thinking, 0), written))
+    return Tokens(
+        read, written, min(_valid_token_count(cached, 0), read), min(_valid_token_count(thinking, 0), written)
+    )
 
 
-def _tokens(reported: object, estimate: int) -> int:
+def _valid_token_count(reported: object, estimate: int) -> int:
     """Return a reported number of tokens; the estimate if it is missing or invalid."""
     if isinstance(reported, float) and reported.is_integer():
         reported = int(reported)
     if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):
         return estimate
-    return min(reported, limit("ENDPOINT_TOKENS"))
+    return min(reported, read_limit("ENDPOINT_TOKENS"))
 
 
-def brief(text: str) -> str:
+def printable_line(text: str) -> str:
     """Return a text as one short printable line, without line breaks and control characters for terminals."""
-    line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

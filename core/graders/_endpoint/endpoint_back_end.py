@@ -15,13 +15,13 @@ import openai
 import orjson
 
 from ...errors import GradingError, InputError
-from ...limits import limit
+from ...limits import read_limit
 from .._access import (
     VARIABLE,
     OfferedEndpoint,
     check_further_fields,
     checked_host,
-    current,
+    current_access,
     is_loopback,
     key_for,
     offered_at,
@@ -30,10 +30,19 @@ from .._access import (
 from .._grader_interface import Control, Outcome, Pair
 from .._reading.calls import Call, Completion, Steps
 from .call_session import Session
-from .chat import MOST_THINKING, Api, Dialect, EndpointBatch, Request, brief, explanation, prepare
+from .chat import (
+    MOST_THINKING,
+    Api,
+    Dialect,
+    EndpointBatch,
+    Request,
+    error_explanation,
+    prepare_request,
+    printable_line,
+)
 from .http_client import UnreadableAnswerError, UnsentError
-from .redaction import redact
-from .retry import PassingError, passes
+from .redaction import redact_keys
+from .retry import PassingError, is_passing_status
 from .single_call import FIRST_LIMIT, Endpoint, open_client
 
 MARK = "exam_batch"
@@ -61,7 +70,7 @@ class BatchEndpoint:
     def upload(self, path: Path, name: str) -> str:
         """Upload a file of calls, one line of JSON per call, under a name; return its id at the endpoint."""
         with path.open("rb") as file:
-            return _text(
+            return _short_text(
                 self._ask(
                     lambda client: client.files.with_raw_response.create(file=(name, file), purpose="batch"),
                     "accept the file of calls",
@@ -100,11 +109,11 @@ class BatchEndpoint:
                 "list its batches",
                 listed=True,
             )
-            found = [self._described(row) for row in page["data"] if isinstance(row, dict)]
-            match = next((batch for batch in found if batch.mark == mark or batch.input_file == file), None)
-            if match or not found or not page.get("has_more"):
+            batches = [self._described(row) for row in page["data"] if isinstance(row, dict)]
+            match = next((batch for batch in batches if batch.mark == mark or batch.input_file == file), None)
+            if match or not batches or not page.get("has_more"):
                 return match
-            after = found[-1].id
+            after = batches[-1].id
         return None
 
     def look(self, batch: str) -> EndpointBatch:
@@ -116,12 +125,12 @@ class BatchEndpoint:
     def cancel(self, batch: str) -> None:
         """Cancel a batch. Its answers so far are kept there; a finished batch stays as it is."""
 
-        async def act(client: openai.AsyncOpenAI) -> None:
+        async def cancel_batch(client: openai.AsyncOpenAI) -> None:
             # A batch that ended meanwhile cannot be cancelled; `look` reports its state.
             with suppress(openai.BadRequestError, openai.ConflictError):
                 await client.batches.with_raw_response.cancel(batch)
 
-        self._do(act, "cancel the batch")
+        self._do(cancel_batch, "cancel the batch")
 
     def download(self, file: str, path: Path) -> Path:
         """Download a file of answers.
@@ -134,14 +143,14 @@ class BatchEndpoint:
             The path.
         """
 
-        async def act(client: openai.AsyncOpenAI) -> Path:
+        async def download_file(client: openai.AsyncOpenAI) -> Path:
             http: Any = client._client
             with path.open("wb") as out:
-                http.spool, http.spool_most = out, limit("ENDPOINT_BATCH")
+                http.spool, http.spool_most = out, read_limit("ENDPOINT_BATCH")
                 await client.files.with_raw_response.content(file)
             return path
 
-        return self._do(act, "return the file of answers", TRANSFER_SECONDS)
+        return self._do(download_file, "return the file of answers", TRANSFER_SECONDS)
 
     def _ask(
         self,
@@ -154,7 +163,9 @@ class BatchEndpoint:
         content = self._do(act, what, seconds).content
         with suppress(orjson.JSONDecodeError):
             body = orjson.loads(content)
-            if isinstance(body, dict) and (isinstance(body.get("data"), list) if listed else _text(body.get("id"))):
+            if isinstance(body, dict) and (
+                isinstance(body.get("data"), list) if listed else _short_text(body.get("id"))
+            ):
                 return body
         raise PassingError("batch-call-failed", f"The endpoint did not {what}: its answer does not fit a batch API")
 
@@ -169,7 +180,7 @@ class BatchEndpoint:
         """
         seconds = self.endpoint.timeout_s if seconds is None else seconds
 
-        async def run() -> Result:
+        async def run_in_time() -> Result:
             # The client's own limits apply to each step of sending and reading, and a file has many steps.
             async with (
                 asyncio.timeout(seconds),
@@ -178,7 +189,7 @@ class BatchEndpoint:
                 return await act(client)
 
         try:
-            return asyncio.run(run())
+            return asyncio.run(run_in_time())
         except (TimeoutError, openai.APITimeoutError):
             raise PassingError("batch-call-failed", f"The endpoint did not {what} within {seconds:g} s") from None
         except (openai.APIConnectionError, UnsentError) as error:
@@ -189,43 +200,46 @@ class BatchEndpoint:
         except UnreadableAnswerError as error:
             raise PassingError("batch-call-failed", f"The endpoint did not {what}: {error}") from None
         except openai.APIStatusError as error:
-            status, told = error.status_code, explanation(error.body, lambda text: redact(text, [self.key]))
-            said = f"The endpoint did not {what}: HTTP {status}" + (f": {told}" if told else "")
-            if passes(status):
-                raise PassingError("batch-call-failed", said) from None
+            status, detail = (
+                error.status_code,
+                error_explanation(error.body, lambda text: redact_keys(text, [self.key])),
+            )
+            problem = f"The endpoint did not {what}: HTTP {status}" + (f": {detail}" if detail else "")
+            if is_passing_status(status):
+                raise PassingError("batch-call-failed", problem) from None
             hints = {
                 401: "Set a key that is valid there, in the environment or the app's secrets.",
                 403: "Check the permissions of the key.",
                 404: f"Check that {self.endpoint.base_url} supports files and batches. If not, grade without --batch.",
             }
             hint = hints.get(status, "If this endpoint does not support batches, grade without --batch.")
-            raise GradingError("batch-call-refused", said, hint) from None
+            raise GradingError("batch-call-refused", problem, hint) from None
 
     def _described(self, row: Mapping[str, Any]) -> EndpointBatch:
         """Return a batch from its JSON. Compatible endpoints leave out fields that they do not use."""
 
-        def clean(value: object) -> str:
-            return brief(redact(value, [self.key])) if isinstance(value, str) else ""
+        def clean_text(value: object) -> str:
+            return printable_line(redact_keys(value, [self.key])) if isinstance(value, str) else ""
 
-        counts, listed = _part(row, "request_counts"), _part(row, "errors").get("data")
-        first = next((one for one in listed if isinstance(one, dict)), {}) if isinstance(listed, list) else {}
+        counts, listed = _object_field(row, "request_counts"), _object_field(row, "errors").get("data")
+        first = next((entry for entry in listed if isinstance(entry, dict)), {}) if isinstance(listed, list) else {}
         return EndpointBatch(
-            id=_text(row.get("id")),
-            status=clean(row.get("status")),
-            input_file=_text(row.get("input_file_id")),
-            mark=_text(_part(row, "metadata").get(MARK)),
-            files=tuple(name for of in ("output", "error") if (name := _text(row.get(f"{of}_file_id")))),
+            id=_short_text(row.get("id")),
+            status=clean_text(row.get("status")),
+            input_file=_short_text(row.get("input_file_id")),
+            mark=_short_text(_object_field(row, "metadata").get(MARK)),
+            files=tuple(name for of in ("output", "error") if (name := _short_text(row.get(f"{of}_file_id")))),
             done=sum(n for name in ("completed", "failed") if isinstance(n := counts.get(name), int) and n > 0),
-            code=clean(first.get("code")),
-            message=clean(first.get("message")),
+            code=clean_text(first.get("code")),
+            message=clean_text(first.get("message")),
         )
 
 
-def _part(row: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _object_field(row: Mapping[str, Any], name: str) -> dict[str, Any]:
     return row[name] if isinstance(row.get(name), dict) else {}
 
 
-def _text(value: object) -> str:
+def _short_text(value: object) -> str:
     return value[:LONGEST] if isinstance(value, str) else ""
 
 
@@ -339,7 +353,7 @@ class EndpointBackEnd:
             )
         address = (base_url or usual_address()).strip()
         # Keep the creator's permissions, because a job may call the endpoint in another thread.
-        self._access = current()
+        self._access = current_access()
         self._key_variable = key_variable
         self.endpoint = Endpoint(
             model=model,
@@ -384,7 +398,7 @@ class EndpointBackEnd:
             The request with all its fields, or a completion with an error if the call cannot be a request.
         """
         end = self.endpoint
-        made = prepare(call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking)
+        made = prepare_request(call, end.model, end.temperature, end.dialect, keep, end.max_tokens_in, end.thinking)
         return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
 
     def batches(self) -> BatchEndpoint:
@@ -425,24 +439,24 @@ class EndpointBackEnd:
 
     def _key(self) -> str:
         end = self.endpoint
-        found = key_for(end.base_url, end.model, self._key_variable, self._access)
-        if found.offered is not None:
+        host_key = key_for(end.base_url, end.model, self._key_variable, self._access)
+        if host_key.offered is not None:
             check_further_fields(end.extra, self._access)
-        end.key_variable, end.is_openai = found.name, found.is_openai
-        end.in_flight = found.offered.in_flight if found.offered else None
-        if found.key is None:
-            if end.on_this_computer or not found.name:
+        end.key_variable, end.is_openai = host_key.name, host_key.is_openai
+        end.in_flight = host_key.offered.in_flight if host_key.offered else None
+        if host_key.key is None:
+            if end.on_this_computer or not host_key.name:
                 return NO_KEY
             raise GradingError(
                 "key-not-set",
-                f"No key for the endpoint: {found.name} is not set.",
-                f"Set {found.name} in the environment, or in the app's secrets.",
+                f"No key for the endpoint: {host_key.name} is not set.",
+                f"Set {host_key.name} in the environment, or in the app's secrets.",
             )
-        if not (found.key.isascii() and found.key.isprintable()):
+        if not (host_key.key.isascii() and host_key.key.isprintable()):
             # The client's own message would show the key.
             raise GradingError(
                 "key-with-odd-characters",
-                f"The key in {found.name} contains characters that cannot be sent.",
+                f"The key in {host_key.name} contains characters that cannot be sent.",
                 "Copy the key again, without line breaks or typographic characters.",
             )
-        return found.key
+        return host_key.key

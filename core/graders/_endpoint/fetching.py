@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...errors import GradingError, InputError
-from .._access import checked_host, current, is_loopback, key_for
+from .._access import checked_host, current_access, is_loopback, key_for
 from .retry import Fetched, FetchMethod, Manners
 
 
@@ -43,7 +43,7 @@ def fetch_all(
         InputError: the address or a number is invalid, or this person may not use addresses of their own.
         GradingError: the key is missing.
     """
-    access = current()
+    access = current_access()
     if not access.any_address:
         raise InputError(
             "addresses-not-allowed",
@@ -60,12 +60,12 @@ def fetch_all(
         )
     key = ""
     if key_variable:
-        found = key_for(url, None, key_variable, access)
-        if found.key is None:
+        host_key = key_for(url, None, key_variable, access)
+        if host_key.key is None:
             raise GradingError(
                 "key-not-set", f"No key: {key_variable} is not set.", f"Set {key_variable} in the environment."
             )
-        key = found.key
+        key = host_key.key
     # Import late: this loads the library for model endpoints, which other callers do not need.
     from .http_client import Requests
 

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 import openai
 import orjson
 
-from ...limits import limit
-from .redaction import redact
-from .retry import LONGEST_HEADER, Fetched, FetchMethod, Manners, backoff, passes, told_wait
+from ...limits import read_limit
+from .redaction import redact_keys
+from .retry import LONGEST_HEADER, Fetched, FetchMethod, Manners, backoff_seconds, is_passing_status, requested_wait
 
 CONNECT_SECONDS = 10.0
 CHUNK = 1 << 16
@@ -73,16 +73,16 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         try:
             self.cookies.clear()
             if self.spool is not None and response.status_code == 200:
-                async for piece in _pieces(response, self.spool_most):
+                async for piece in _body_pieces(response, self.spool_most):
                     self.spool.write(piece)
                 content = b""
             else:
-                content = b"".join([piece async for piece in _pieces(response, self._most)])
+                content = b"".join([piece async for piece in _body_pieces(response, self._most)])
         finally:
             await response.aclose()
         # Build a new response, because the reader would trust the type and encoding in the original headers.
         headers = {
-            name: redact(value, [self._key])
+            name: redact_keys(value, [self._key])
             for name, value in response.headers.items()
             if (name.startswith("retry-after") or "ratelimit" in name)
             # Other characters do not give a time, and could not be put into a header again.
@@ -92,7 +92,7 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         return type(response)(response.status_code, headers=headers, content=content, request=request)
 
 
-async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
+async def _body_pieces(response: Any, most: int) -> AsyncIterator[bytes]:
     """Yield a body in pieces, decompressed, with at most `most` bytes."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
@@ -137,17 +137,17 @@ class Requests:
         timeout = openai.Timeout(self.manners.timeout_s, connect=min(CONNECT_SECONDS, self.manners.timeout_s))
         # As for models: a proxy cannot reach this computer, and must not read a key.
         proxied = not self.on_this_computer and (not self.key or self.url.lower().startswith("https:"))
-        async with BoundedClient(limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied) as client:
+        async with BoundedClient(read_limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied) as client:
 
-            async def one(at: int, body: Mapping[str, Any]) -> Fetched:
+            async def fetch_body(at: int, body: Mapping[str, Any]) -> Fetched:
                 async with slots:
-                    found = await self._fetch(client, body)
-                self.came(at, found)
+                    fetched = await self._fetch(client, body)
+                self.came(at, fetched)
                 self.done += 1
                 self.watch(self.done, len(bodies))
-                return found
+                return fetched
 
-            return list(await asyncio.gather(*(one(at, body) for at, body in enumerate(bodies))))
+            return list(await asyncio.gather(*(fetch_body(at, body) for at, body in enumerate(bodies))))
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
         for attempt in range(1, self.manners.attempts + 1):
@@ -158,7 +158,7 @@ class Requests:
             if reason == "" or wait is None:
                 return Fetched(value, reason or None, attempt, seconds)
             if attempt < self.manners.attempts:
-                await asyncio.sleep(wait if wait >= 0 else backoff(attempt, random.random()))
+                await asyncio.sleep(wait if wait >= 0 else backoff_seconds(attempt, random.random()))
         return Fetched(None, reason, self.manners.attempts, seconds)
 
     async def _turn(self) -> None:
@@ -184,14 +184,14 @@ class Requests:
             return None, f"the connection failed ({error})", -1.0
         except Exception as error:
             # The library's connection errors have no documented common base class; any of them may be temporary.
-            return None, redact(f"the connection failed ({type(error).__name__})", [self.key]), -1.0
+            return None, redact_keys(f"the connection failed ({type(error).__name__})", [self.key]), -1.0
         status = response.status_code
         if status != 200:
-            detail = " ".join(redact(response.text, [self.key]).split())[:LONGEST_DETAIL]
+            detail = " ".join(redact_keys(response.text, [self.key]).split())[:LONGEST_DETAIL]
             reason = f"HTTP {status}" + (f": {detail}" if detail else "")
-            if not passes(status):
+            if not is_passing_status(status):
                 return None, reason, None
-            wait = told_wait(response.headers, time.time())
+            wait = requested_wait(response.headers, time.time())
             if wait is not None and status in (429, 503):
                 self.closed_until = max(self.closed_until, time.monotonic() + wait)
             return None, reason, -1.0 if wait is None else wait

@@ -14,15 +14,15 @@ from ...types import Asked, Grade
 from .._grader_interface import NO_TOKENS, Grader, Pair, Tokens
 from .._local.transformers_back_end import LocalBackEnd
 from .._reading.calls import EMPTY_PASSAGE, Completion, ReadingGrader
-from .chat import UNEXPLAINED, Api, Request, UnusableBodyError, objection, read_answer, told_tokens
-from .redaction import redact, without_keys
+from .chat import UNEXPLAINED, Api, Request, UnusableBodyError, find_objection, read_answer, reported_tokens
+from .redaction import redact_keys, without_keys
 
 if TYPE_CHECKING:
     from .endpoint_back_end import EndpointBackEnd
 
 
 @dataclass(frozen=True)
-class Told:
+class CallResult:
     """Result of a call that was made elsewhere.
 
     Args:
@@ -63,7 +63,7 @@ def is_remote(grader: Grader) -> bool:
     return isinstance(grader.back_end, EndpointBackEnd)
 
 
-def asked_by(grader: Grader) -> Api:
+def request_kind(grader: Grader) -> Api:
     """Return the kind of request that a grader sends.
 
     Raises:
@@ -72,7 +72,7 @@ def asked_by(grader: Grader) -> Api:
     return _back_end(grader)[1].endpoint.dialect.api
 
 
-def endpoint_of(grader: Grader) -> EndpointBackEnd:
+def grader_endpoint(grader: Grader) -> EndpointBackEnd:
     """Return the endpoint that a grader uses.
 
     Raises:
@@ -81,7 +81,7 @@ def endpoint_of(grader: Grader) -> EndpointBackEnd:
     return _back_end(grader)[1]
 
 
-def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
+def tokens_in_answer(content: bytes, estimate: Tokens) -> Tokens:
     """Return the tokens that an answer in JSON reports.
 
     Args:
@@ -91,19 +91,19 @@ def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
         body = orjson.loads(content)
     except orjson.JSONDecodeError:
         return estimate
-    return told_tokens(body.get("usage") if isinstance(body, dict) else None, estimate)
+    return reported_tokens(body.get("usage") if isinstance(body, dict) else None, estimate)
 
 
-def in_order(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
+def order_pairs(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
     """Return pairs in an order in which similar prompts are neighbours; for encoders, passage by passage."""
     return grader.ordered(pairs) if isinstance(grader, ReadingGrader) else sorted(pairs, key=lambda pair: pair[::-1])
 
 
-def play(
+def replay_pair(
     grader: Grader,
     asked: Asked,
     passage: str,
-    told: Callable[[Mapping[str, Any]], Told | None],
+    find_result: Callable[[Mapping[str, Any]], CallResult | None],
     key: str = "",
 ) -> Played:
     """Run the steps of a pair as far as its calls are answered.
@@ -112,7 +112,7 @@ def play(
         grader: a grader that reads, with a model behind an endpoint; nothing is sent.
         asked: the question.
         passage: text of the passage.
-        told: returns the result of a call by its request fields; None if it is not answered.
+        find_result: returns the result of a call by its request fields; None if it is not answered.
         key: API key that is removed from every text; empty for answers from files.
 
     Raises:
@@ -132,13 +132,13 @@ def play(
             if isinstance(made, Completion):
                 call = steps.send(made)
                 continue
-            reply = told(made.body)
+            reply = find_result(made.body)
             if reply is None:
                 return Played(None, made.body, used, tuple(models), made.reserved)
-            if reply.content is None and (shorter := _shorter(reply.error, made)):
+            if reply.content is None and (shorter := _characters_to_keep(reply.error, made)):
                 keep = shorter
                 continue
-            completion, tokens, model = _heard(reply, made, back_end.endpoint.model, key)
+            completion, tokens, model = _read_reply(reply, made, back_end.endpoint.model, key)
             used = used.plus(tokens)
             models += [model] if model else []
             call, keep = steps.send(completion), None
@@ -149,11 +149,11 @@ def play(
 _STATUS = re.compile(r"HTTP (\d{3})(?:: |$)")
 
 
-def _shorter(error: str, request: Request) -> int:
+def _characters_to_keep(error: str, request: Request) -> int:
     """Return the characters of the passage to keep if an error means that the prompt is or may be too long; else 0."""
-    found = _STATUS.match(error)
-    status, words = (int(found[1]), error[found.end() :]) if found else (0, error)
-    against = "too long" if status == 413 else objection(words, request.body, request.tokens)
+    match = _STATUS.match(error)
+    status, words = (int(match[1]), error[match.end() :]) if match else (0, error)
+    against = "too long" if status == 413 else find_objection(words, request.body, request.tokens)
     if against == "too long":
         return request.half
     return request.half_on_a_guess if status in UNEXPLAINED and against is None else 0
@@ -171,16 +171,16 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
     )
 
 
-def _heard(reply: Told, request: Request, asked: str, key: str) -> tuple[Completion, Tokens, str]:
+def _read_reply(reply: CallResult, request: Request, asked: str, key: str) -> tuple[Completion, Tokens, str]:
     """Return an answer's completion, its tokens, and the model that it names."""
 
-    def clean(text: str) -> str:
-        return redact(text, [key]) if key else text
+    def remove_key(text: str) -> str:
+        return redact_keys(text, [key]) if key else text
 
     if reply.content is None:
-        return Completion(error=clean(reply.error)), NO_TOKENS, ""
+        return Completion(error=remove_key(reply.error)), NO_TOKENS, ""
     try:
-        answer = read_answer(reply.content, request, clean)
+        answer = read_answer(reply.content, request, remove_key)
     except UnusableBodyError as error:
         return Completion(error=str(error)), NO_TOKENS, ""
     other = answer.model if answer.model and answer.model != asked else None

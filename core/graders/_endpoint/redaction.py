@@ -67,7 +67,7 @@ class _View:
     ends: Sequence[int]
 
 
-def redact(text: str, keys: Iterable[str]) -> str:
+def redact_keys(text: str, keys: Iterable[str]) -> str:
     """Return a message without keys.
 
     Args:
@@ -102,11 +102,13 @@ def without_keys(text: str, keys: Iterable[str]) -> str:
 
 @lru_cache(maxsize=16)
 def _pieces_of(key: str) -> tuple[_Pieces, ...]:
-    found: dict[tuple[re.Pattern[str], int], set[str]] = {}
-    for kept, length, form in _forms(key):
+    by_length: dict[tuple[re.Pattern[str], int], set[str]] = {}
+    for kept, length, form in _key_forms(key):
         written = "".join(kept.findall(form.lower()))
-        for one in (written, written[::-1]):
-            found.setdefault((kept, length), set()).update(one[at : at + length] for at in range(len(one) - length + 1))
+        for spelling in (written, written[::-1]):
+            by_length.setdefault((kept, length), set()).update(
+                spelling[at : at + length] for at in range(len(spelling) - length + 1)
+            )
     return tuple(
         _Pieces(
             kept,
@@ -114,12 +116,12 @@ def _pieces_of(key: str) -> tuple[_Pieces, ...]:
             frozenset(pieces),
             frozenset(piece[at : at + length // 2] for piece in pieces for at in range(length - length // 2 + 1)),
         )
-        for (kept, length), pieces in found.items()
+        for (kept, length), pieces in by_length.items()
         if pieces
     )
 
 
-def _forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
+def _key_forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
     """Yield the ways to write a key: the compared parts of a text, the number of revealing characters, and the form."""
     yield _SEEN, PIECE, key
     yield _BARE, BARE_PIECE, key
@@ -150,15 +152,15 @@ def _at_every_place(octets: bytes, encode: Callable[[bytes], bytes], unit: int, 
 
 
 def _without_forms(text: str, every: Sequence[_Pieces]) -> str:
-    folded = text.lower() if text.isascii() else "".join(map(_folded, text))
-    marked = _marked(_View(folded, range(len(text)), range(1, len(text) + 1)), every)
+    folded = text.lower() if text.isascii() else "".join(map(_fold_character, text))
+    marked = _find_pieces(_View(folded, range(len(text)), range(1, len(text) + 1)), every)
     if _ESCAPE.search(folded):
-        marked += _marked(_decoded(folded), every)
+        marked += _find_pieces(_decode_escapes(folded), every)
     return _cut_out(text, marked) if marked else text
 
 
 @lru_cache(maxsize=4096)
-def _folded(character: str) -> str:
+def _fold_character(character: str) -> str:
     """Return a character in lower case, and a wide or ornate form as a plain one. The result is always one
     character."""
     for folded in (unicodedata.normalize("NFKC", character).lower(), character.lower()):
@@ -168,11 +170,11 @@ def _folded(character: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _of_code(digits: str, base: int) -> str:
-    return _folded(chr(int(digits, base)))
+def _character_of_code(digits: str, base: int) -> str:
+    return _fold_character(chr(int(digits, base)))
 
 
-def _decoded(folded: str) -> _View:
+def _decode_escapes(folded: str) -> _View:
     parts: list[str] = []
     begins: list[int] = []
     ends: list[int] = []
@@ -185,7 +187,7 @@ def _decoded(folded: str) -> _View:
             ends.extend(range(at + 1, start + 1))
         # An escaped line break does not count as a character.
         if (kind := escape.lastindex or 0) != _LINE_BREAK:
-            parts.append(_of_code(escape[kind], 10 if kind == _DECIMAL else 16))
+            parts.append(_character_of_code(escape[kind], 10 if kind == _DECIMAL else 16))
             begins.append(start)
             ends.append(end)
         at = end
@@ -194,18 +196,18 @@ def _decoded(folded: str) -> _View:
     return _View("".join([*parts, folded[at:]]), begins, ends)
 
 
-def _marked(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
+def _find_pieces(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
     """Return the positions of a key's pieces in the original text."""
-    written = {one.kept: "".join(one.kept.findall(view.text)) for one in every}
+    written = {pieces.kept: "".join(pieces.kept.findall(view.text)) for pieces in every}
     marked: list[tuple[int, int]] = []
-    for one in every:
-        if runs := _runs(written[one.kept], one):
-            places = [at for run in one.kept.finditer(view.text) for at in range(*run.span())]
+    for pieces in every:
+        if runs := _find_runs(written[pieces.kept], pieces):
+            places = [at for run in pieces.kept.finditer(view.text) for at in range(*run.span())]
             marked += [(view.begins[places[begin]], view.ends[places[end - 1]]) for begin, end in runs]
     return marked
 
 
-def _runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:
+def _find_runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:
     """Return the positions of pieces, with overlapping ones merged.
 
     Every piece has a whole half at a multiple of the half's length, so only such positions need a full comparison.

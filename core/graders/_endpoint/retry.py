@@ -81,7 +81,7 @@ _EPOCH_SECONDS = 1e9
 _EPOCH_MILLISECONDS = 1e12
 
 
-def told_wait(headers: Mapping[str, str], now: float, error: object = None) -> float | None:
+def requested_wait(headers: Mapping[str, str], now: float, error: object = None) -> float | None:
     """Return the wait that an endpoint asks for, in its headers or else in its error.
 
     Args:
@@ -99,35 +99,35 @@ def told_wait(headers: Mapping[str, str], now: float, error: object = None) -> f
     inner = metadata.get("headers") if isinstance(metadata, dict) else None
     passed_on = {str(name): str(value) for name, value in inner.items()} if isinstance(inner, dict) else {}
     every = {name.lower(): value for name, value in {**passed_on, **headers}.items() if len(value) <= LONGEST_HEADER}
-    told = _wait_in_headers(every, now)
-    if told is None:
+    wait = _wait_in_headers(every, now)
+    if wait is None:
         words = str(error).lower()
-        found = _DELAY.search(words) or _AGAIN.search(words)
-        told = _seconds(found[1] + (found[2] or ""), now) if found else None
-    return None if told is None else min(max(told, 0.0), MAX_WAIT)
+        match = _DELAY.search(words) or _AGAIN.search(words)
+        wait = _duration_seconds(match[1] + (match[2] or ""), now) if match else None
+    return None if wait is None else min(max(wait, 0.0), MAX_WAIT)
 
 
 def _wait_in_headers(headers: Mapping[str, str], now: float) -> float | None:
-    if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
+    if (milliseconds := _finite_number(headers.get("retry-after-ms"))) is not None:
         return milliseconds / 1000
-    for read in (_seconds, _seconds_to_date):
+    for read in (_duration_seconds, _seconds_to_date):
         if (seconds := read(headers.get("retry-after", ""), now)) is not None:
             return seconds
     resets: dict[bool, list[float]] = {True: [], False: []}
     for name, value in headers.items():
         limit, reset, what = name.partition("ratelimit-reset")
-        if reset and limit in ("", "x-") and (seconds := _seconds(value, now)) is not None:
-            used_up = _number(headers.get(f"{limit}ratelimit-remaining{what}")) == 0
+        if reset and limit in ("", "x-") and (seconds := _duration_seconds(value, now)) is not None:
+            used_up = _finite_number(headers.get(f"{limit}ratelimit-remaining{what}")) == 0
             resets[used_up].append(seconds)
     return max(resets[True] or resets[False], default=None)
 
 
-def passes(status: int) -> bool:
+def is_passing_status(status: int) -> bool:
     """Return whether an HTTP status does not concern the request itself, so that another attempt may succeed."""
     return status in (408, 409, 425, 429) or status >= 500
 
 
-def backoff(attempt: int, chance: float) -> float:
+def backoff_seconds(attempt: int, chance: float) -> float:
     """Return the wait if an endpoint gives no time.
 
     Args:
@@ -198,7 +198,7 @@ class Pace:
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
 
-def _number(value: str | None) -> float | None:
+def _finite_number(value: str | None) -> float | None:
     try:
         number = float(value) if value is not None else math.nan
     except ValueError:
@@ -206,9 +206,9 @@ def _number(value: str | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _seconds(value: str, now: float) -> float | None:
+def _duration_seconds(value: str, now: float) -> float | None:
     """Return the seconds of a duration (a number, or like 6m0s), or until a time since 1970."""
-    if (number := _number(value)) is not None:
+    if (number := _finite_number(value)) is not None:
         if number >= _EPOCH_MILLISECONDS:
             return number / 1000 - now
         return number - now if number >= _EPOCH_SECONDS else number
@@ -267,12 +267,12 @@ class Absence:
         """Number of calls that may be in flight while the endpoint is unreachable: one, once it is time to try."""
         return int(self.clock() >= self._next_try)
 
-    def wait(self, said: str, told: float | None) -> GradingError | None:
+    def wait(self, problem: str, asked_wait: float | None) -> GradingError | None:
         """Start to wait for the endpoint, or continue after a failed try.
 
         Args:
-            said: the problem.
-            told: seconds that the endpoint asks to wait; None if it gives no time.
+            problem: the problem in words.
+            asked_wait: seconds that the endpoint asks to wait; None if it gives no time.
 
         Returns:
             The error to raise once the patience has ended; None while another try follows.
@@ -283,22 +283,22 @@ class Absence:
         elif now >= self._until:
             self.control.in_vain = True
             return self.given_up(
-                f"did not answer for {self.control.patience / 60:,.0f} minutes. The last attempt ended", said
+                f"did not answer for {self.control.patience / 60:,.0f} minutes. The last attempt ended", problem
             )
-        pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), told or 0.0)
+        pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), asked_wait or 0.0)
         self.tries += 1
         # The last attempt is made when the waiting time ends, regardless of the pauses.
         self._next_try = min(now + pause, self._until)
         wall = datetime.now()
         next_try, until = (wall + timedelta(seconds=at - now) for at in (self._next_try, self._until))
-        self.control.awaited = Awaited(said, next_try, until)
+        self.control.awaited = Awaited(problem, next_try, until)
         self.report(f"the job {self.control.awaited}")
         return None
 
-    def asked_to_wait(self, said: str, seconds: float) -> None:
+    def asked_to_wait(self, problem: str, seconds: float) -> None:
         """Show that the endpoint itself named the time of the next attempt."""
         if seconds >= WORTH_SAYING and not self.gone:
-            self.control.awaited = Awaited(said, datetime.now() + timedelta(seconds=seconds))
+            self.control.awaited = Awaited(problem, datetime.now() + timedelta(seconds=seconds))
 
     def over(self) -> None:
         """Stop waiting, because the endpoint answered."""

@@ -11,7 +11,7 @@ from typing import Any
 import openai
 
 from ...errors import GradingError
-from ...limits import limit
+from ...limits import read_limit
 from .._grader_interface import NO_TOKENS, Tokens
 from .._reading.calls import Completion, is_answer
 from .chat import (
@@ -22,15 +22,15 @@ from .chat import (
     Request,
     UnusableBodyError,
     asks_too_much,
-    brief,
+    error_explanation,
     estimated_usage,
-    explanation,
-    objection,
+    find_objection,
+    printable_line,
     read_answer,
 )
 from .http_client import CONNECT_SECONDS, BoundedClient, UnreadableAnswerError, UnsentError
-from .redaction import SECRET_LENGTH, redact, without_keys
-from .retry import Pace, passes, told_wait
+from .redaction import SECRET_LENGTH, redact_keys, without_keys
+from .retry import Pace, is_passing_status, requested_wait
 
 FIRST_LIMIT = 60.0
 """Initial time limit of a call in seconds, if no limit is set."""
@@ -204,7 +204,7 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     proxied = not endpoint.on_this_computer and (
         not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
     )
-    most = limit("ENDPOINT_ANSWER")
+    most = read_limit("ENDPOINT_ANSWER")
     try:
         client = openai.AsyncOpenAI(
             api_key=key,
@@ -232,7 +232,7 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     return client
 
 
-async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str) -> Verdict:
+async def make_call(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str) -> Verdict:
     """Make one call.
 
     Args:
@@ -259,25 +259,25 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
                         model=endpoint.model, messages=[], extra_body=fields
                     )
                 ).content
-        answer = read_answer(content, request, lambda text: redact(text, [key]))
+        answer = read_answer(content, request, lambda text: redact_keys(text, [key]))
     except (TimeoutError, openai.APITimeoutError) as error:
-        return Faulted(f"no answer within {limit_s:g} s", used=_charged(error, request), slow=True)
+        return Faulted(f"no answer within {limit_s:g} s", used=_charged_tokens(error, request), slow=True)
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
-        detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
+        detail = printable_line(redact_keys(f"{type(cause).__name__}: {cause}", [key]))
         # If nothing was sent, the call itself did not cause the failure.
         unsent = type(cause).__name__ in UNSENT
-        return Faulted("the connection failed", detail, gone=unsent, used=_charged(error, request))
+        return Faulted("the connection failed", detail, gone=unsent, used=_charged_tokens(error, request))
     except UnsentError as error:
         return Faulted("the connection failed", str(error))
     except UnreadableAnswerError as error:
         return Refused(str(error), Tokens(*request.reserved))
     except ReportedError as error:
-        return _of_error(error.status, error.error, {}, endpoint, request, key)
+        return _judge_error(error.status, error.error, {}, endpoint, request, key)
     except UnusableBodyError as error:
         return Faulted("the answer cannot be used", str(error), said=True, used=estimated_usage(request))
     except openai.APIStatusError as error:
-        return _of_error(error.status_code, error.body, error.response.headers, endpoint, request, key)
+        return _judge_error(error.status_code, error.body, error.response.headers, endpoint, request, key)
     endpoint.slowest, endpoint.stretched = max(endpoint.slowest, asyncio.get_running_loop().time() - begun), 0.0
     endpoint.longest = max(endpoint.longest, request.length)
     completion = answer.completion
@@ -305,13 +305,13 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     return replace(answer, completion=completion)
 
 
-def _charged(error: Exception, request: Request) -> Tokens:
+def _charged_tokens(error: Exception, request: Request) -> Tokens:
     """Return the tokens that a call without an answer may have used: its whole reservation, unless it was never
     sent."""
     return NO_TOKENS if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
 
 
-def _of_error(
+def _judge_error(
     status: int | None, error: object, headers: Mapping[str, str], endpoint: Endpoint, request: Request, key: str
 ) -> Verdict:
     """Return the meaning of an error: an answer with an error status, or a successful one that contains an error.
@@ -319,49 +319,51 @@ def _of_error(
     Args:
         status: status of the answer, or of the error in it; None without any.
     """
-    told = explanation(error, lambda text: redact(text, [key]))
+    detail = error_explanation(error, lambda text: redact_keys(text, [key]))
     head = "the answer is an error" if status is None else f"HTTP {status}"
-    said = head + (f": {told}" if told else "")
+    problem = head + (f": {detail}" if detail else "")
     if status is not None and 300 <= status < 400:
         return Refused(f"HTTP {status}: {REDIRECTED}")
-    against = objection(error, {**request.body, **endpoint.extra}, request.tokens)
+    against = find_objection(error, {**request.body, **endpoint.extra}, request.tokens)
     if against == "no credit" or status == 402:
         return Hopeless(
             GradingError(
                 "account-spent",
-                f"The account of the key has no credit left ({said}).",
+                f"The account of the key has no credit left ({problem}).",
                 "Check the plan and the limits of the account"
                 + (f" of the key in {endpoint.key_variable}." if endpoint.key_variable else "."),
             )
         )
     if status in (401, 404):
-        return Hopeless(_no_access(status, said, endpoint))
+        return Hopeless(_access_error(status, problem, endpoint))
     if status == 413 or (status == 429 and asks_too_much(error)):
         against = "too long"
-    elif status is not None and passes(status) and (status < 500 or against in (None, "filtered", "no key")):
-        wait = told_wait(headers, time.time(), error)
+    elif status is not None and is_passing_status(status) and (status < 500 or against in (None, "filtered", "no key")):
+        wait = requested_wait(headers, time.time(), error)
         # A 503 with a time concerns the service, as a 429 concerns the account; neither concerns only this call.
         for_all = status == 429 or (status == 503 and wait is not None)
-        return Faulted(f"HTTP {status}", told, wait, for_all, status in GONE, slow=status in SLOW)
+        return Faulted(f"HTTP {status}", detail, wait, for_all, status in GONE, slow=status in SLOW)
     if against == "too long":
         if request.half:
             return Adapted("the prompt is too long, so the passage is shortened", request.half)
-        return Refused(f"{said} (the passage cannot be shortened further)")
+        return Refused(f"{problem} (the passage cannot be shortened further)")
     if against == "filtered":
-        return Answer(Completion(error=f"stopped by the endpoint's content filter: {told}"), NO_TOKENS)
+        return Answer(Completion(error=f"stopped by the endpoint's content filter: {detail}"), NO_TOKENS)
     if (status == 403 and against != "no logprobs") or against == "no key":
-        return Hopeless(_no_access(403 if status == 403 else 401, said, endpoint), said)
+        return Hopeless(_access_error(403 if status == 403 else 401, problem, endpoint), problem)
     if against in _CHANGES and (against != "no structure" or endpoint.may_adapt_structure):
         change, reason = _CHANGES[against]
         endpoint.dialect = replace(endpoint.dialect, **change)
         return Adapted(reason)
     if status is None:
         return Faulted(
-            "the answer cannot be used", told or "it has no choice", said=True, used=estimated_usage(request)
+            "the answer cannot be used", detail or "it has no choice", said=True, used=estimated_usage(request)
         )
     if status in UNEXPLAINED and request.length > endpoint.longest and request.half_on_a_guess:
-        return Adapted(f"{said}; the prompt may be too long, so the passage is shortened once", request.half_on_a_guess)
-    return Refused(said)
+        return Adapted(
+            f"{problem}; the prompt may be too long, so the passage is shortened once", request.half_on_a_guess
+        )
+    return Refused(problem)
 
 
 _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
@@ -377,30 +379,30 @@ _CHANGES: dict[str | None, tuple[dict[str, Any], str]] = {
 """Change of the dialect for each objection, and its message."""
 
 
-def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
+def _access_error(status: int, problem: str, endpoint: Endpoint) -> GradingError:
     if status == 404:
         return GradingError(
             "unknown-model",
-            f"The endpoint does not know the model {endpoint.model!r}, or its address is wrong ({said}).",
+            f"The endpoint does not know the model {endpoint.model!r}, or its address is wrong ({problem}).",
             f"Check the model's name, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
     if not endpoint.key_variable:
         return GradingError(
             "key-required",
-            f"The endpoint requires a key, and no key is assigned to it ({said}).",
+            f"The endpoint requires a key, and no key is assigned to it ({problem}).",
             "Enter its key on the screen, use --base-url URL --set key_variable=NAME in the shell, or add the endpoint "
             "to the file named in EXAM_ENDPOINTS.",
         )
     if status == 403:
         return GradingError(
             "model-not-allowed",
-            f"The key has no permission for the model {endpoint.model!r} at this endpoint ({said}).",
+            f"The key has no permission for the model {endpoint.model!r} at this endpoint ({problem}).",
             f"Check the permissions of the key in {endpoint.key_variable}.",
         )
     return GradingError(
         "key-refused",
-        f"The endpoint does not accept the key ({said}).",
+        f"The endpoint does not accept the key ({problem}).",
         f"Set {endpoint.key_variable} to a key that is valid at {endpoint.base_url}, in the environment or the app's "
         "secrets.",
     )

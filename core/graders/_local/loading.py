@@ -20,7 +20,7 @@ from typing import Any, Literal
 from weakref import WeakValueDictionary
 
 from ...errors import GradingError, InputError
-from .._access import check_revision, current, holds_model, place_of
+from .._access import check_revision, current_access, holds_model, place_of
 
 Task = Literal["text", "span", "pair"]
 """Task of a model: write text, extract spans from a passage, or score a question with a passage."""
@@ -87,7 +87,7 @@ _loading_lock = threading.Lock()
 _now_loading: tuple[str, float] | None = None
 
 
-def loading() -> tuple[str, float] | None:
+def current_loading() -> tuple[str, float] | None:
     """Return a description of the present loading and its seconds so far, for a screen; None if nothing is being
     loaded."""
     now = _now_loading
@@ -189,30 +189,30 @@ def load_model(
         InputError: device or dtype is unknown.
         GradingError: the model is missing, cannot be downloaded, or has another kind.
     """
-    source = source_of(name_or_folder, revision)
+    source = locate_model(name_or_folder, revision)
     dtype = resolved_dtype(device, dtype)
     with _loading_lock:
-        device = _present(device)
+        device = _check_device(device)
         key: _Key = (source, device, dtype, task)
-        if (found := _loaded.get(key)) is not None:
-            return found
-        loaded = _load(source, device, dtype, task)
+        if (kept := _loaded.get(key)) is not None:
+            return kept
+        loaded = _load_or_download(source, device, dtype, task)
         _loaded[key] = loaded
         _latest[:] = [loaded]
         return loaded
 
 
-def source_of(name_or_folder: str, revision: str | None) -> Source:
+def locate_model(name_or_folder: str, revision: str | None) -> Source:
     """Return the location of a model.
 
     Raises:
         InputError: the present person may not use it, or the revision is invalid.
         GradingError: the folder has no model.
     """
-    folder = _folder(name_or_folder, revision)
+    folder = _model_folder(name_or_folder, revision)
     if folder is None:
         return Source(name_or_folder, name_or_folder, revision)
-    stamp = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder))
+    stamp = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _model_files(folder))
     return Source(name_or_folder, str(folder.resolve()), None, stamp)
 
 
@@ -227,25 +227,25 @@ def model_identity(name_or_folder: str, revision: str | None = None) -> str:
         InputError: the present person may not use it, or the revision is invalid.
         GradingError: the folder has no model.
     """
-    folder = _folder(name_or_folder, revision)
+    folder = _model_folder(name_or_folder, revision)
     if folder is None:
         return f"{name_or_folder}@{revision}" if revision else name_or_folder
     whole = hashlib.sha256()
-    for path in _files(folder):
+    for path in _model_files(folder):
         about = path.stat()
-        digest = _digest(path.resolve(), about.st_size, about.st_mtime_ns)
+        digest = _file_digest(path.resolve(), about.st_size, about.st_mtime_ns)
         whole.update(f"{path.name}\0{digest}\n".encode())
     return f"{folder.resolve().name}@sha256:{whole.hexdigest()[:12]}"
 
 
 @lru_cache(maxsize=1024)
-def _digest(file: Path, size: int, changed: int) -> str:
+def _file_digest(file: Path, size: int, changed: int) -> str:
     """Return the SHA-256 of a file, computed again only if its size or time has changed."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
-def _folder(name_or_folder: str, revision: str | None) -> Path | None:
+def _model_folder(name_or_folder: str, revision: str | None) -> Path | None:
     """Return the folder of a model; None for a name on the hub.
 
     Raises:
@@ -253,7 +253,7 @@ def _folder(name_or_folder: str, revision: str | None) -> Path | None:
         GradingError: the folder has no model.
     """
     check_revision(revision)
-    folder = place_of(name_or_folder, current())
+    folder = place_of(name_or_folder, current_access())
     if folder is not None and not holds_model(folder):
         # The message is the same whether the folder exists or not.
         raise GradingError(
@@ -277,11 +277,14 @@ def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool 
         return None
     if not any(str(name).endswith(CAUSAL) for name in config.get("architectures") or ()):
         return None
-    return bool(tokenizer.get("chat_template")) or _at_hand(name_or_folder, revision, "chat_template.jinja") is not None
+    return (
+        bool(tokenizer.get("chat_template"))
+        or _file_at_hand(name_or_folder, revision, "chat_template.jinja") is not None
+    )
 
 
 def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[str, Any] | None:
-    file = _at_hand(name_or_folder, revision, name)
+    file = _file_at_hand(name_or_folder, revision, name)
     if file is None:
         return None
     try:
@@ -292,18 +295,18 @@ def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[st
     return content if isinstance(content, dict) else None
 
 
-def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | None:
+def _file_at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | None:
     """Return a model's file on this computer: in its folder, or downloaded from the hub before."""
-    if (folder := _folder(name_or_folder, revision)) is not None:
+    if (folder := _model_folder(name_or_folder, revision)) is not None:
         return folder / name if (folder / name).is_file() else None
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
     try:
-        found = try_to_load_from_cache(name_or_folder, name, revision=revision)
+        cached = try_to_load_from_cache(name_or_folder, name, revision=revision)
     except HFValidationError:
         return None
-    return Path(found) if isinstance(found, str) else None
+    return Path(cached) if isinstance(cached, str) else None
 
 
 @lru_cache(maxsize=4)
@@ -316,13 +319,13 @@ def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any |
     try:
         import transformers
 
-        return _pretrained(transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True)
+        return _load_pretrained(transformers.AutoTokenizer, name_or_folder, revision, local_files_only=True)
     except (OSError, ValueError, ImportError):
         # Not downloaded yet, or unreadable: loading the model will report that.
         return None
 
 
-def _files(folder: Path) -> list[Path]:
+def _model_files(folder: Path) -> list[Path]:
     """Return the files of a model that affect its answers, sorted by name."""
     return sorted(
         path
@@ -331,7 +334,7 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _present(device: str) -> str:
+def _check_device(device: str) -> str:
     """Return the device, after a check that it exists."""
     require_torch()
     # Slow to load, and only needed for grading.
@@ -345,8 +348,8 @@ def _present(device: str) -> str:
 
 
 @contextlib.contextmanager
-def telling(name: str, what: str) -> Iterator[None]:
-    """Set the description that `loading` returns within the context."""
+def announce_loading(name: str, what: str) -> Iterator[None]:
+    """Set the description that `current_loading` returns within the context."""
     global _now_loading
     _now_loading = (f"Loading {name}: {what}", time.monotonic())
     _log.info(_now_loading[0])
@@ -356,7 +359,7 @@ def telling(name: str, what: str) -> Iterator[None]:
         _now_loading = None
 
 
-def _pretrained(kind: Any, place: str, revision: str | None, **options: Any) -> Any:
+def _load_pretrained(kind: Any, place: str, revision: str | None, **options: Any) -> Any:
     """Load with a class of the library. A model's own code is never run, and people are not asked to allow it."""
     at = {"revision": revision} if revision else {}
     return kind.from_pretrained(place, trust_remote_code=False, **at, **options)
@@ -377,12 +380,12 @@ def _refuse_pickles(source: Source, config: Any) -> None:
         raise GradingError("unsafe-model-files", f"The model {source.name} {_PICKLED[0]}.", _PICKLED[1])
 
 
-def tokens_in(asked: int | None, limit: int, positions: int | None) -> int:
+def prompt_token_limit(asked: int | None, limit: int, positions: int | None) -> int:
     """Return the most tokens of a prompt with its answer: the requested number, or the model's own limit."""
     return min(asked or limit, positions or asked or limit)
 
 
-def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
+def _load_or_download(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     """Load a model, downloaded if necessary.
 
     Raises:
@@ -394,9 +397,9 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
     # Otherwise the library asks a service to convert the pickles of a model on the hub.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     try:
-        with telling(source.name, "configuration and tokenizer"):
-            config = _pretrained(transformers.AutoConfig, source.place, source.revision)
-            tokenizer = _pretrained(transformers.AutoTokenizer, source.place, source.revision)
+        with announce_loading(source.name, "configuration and tokenizer"):
+            config = _load_pretrained(transformers.AutoConfig, source.place, source.revision)
+            tokenizer = _load_pretrained(transformers.AutoTokenizer, source.place, source.revision)
             if getattr(tokenizer, "chat_template", None):
                 tokenizer.get_chat_template()
         _refuse_pickles(source, config)
@@ -407,14 +410,16 @@ def _load(source: Source, device: str, dtype: str, task: Task) -> Loaded:
             "text": "Seq2SeqLM" if seq2seq else "CausalLM",
         }
         kind = getattr(transformers, f"AutoModelFor{use[task]}")
-        with telling(source.name, "weights, downloaded first if they are not on this computer"):
-            loaded = _pretrained(kind, source.place, source.revision, dtype=getattr(torch, dtype), use_safetensors=True)
+        with announce_loading(source.name, "weights, downloaded first if they are not on this computer"):
+            loaded = _load_pretrained(
+                kind, source.place, source.revision, dtype=getattr(torch, dtype), use_safetensors=True
+            )
             model = loaded.to(device).eval()
     except GradingError:
         raise
     except Exception as error:
         # Files from strangers can cause any kind of error.
-        raise explain(source.name, error) from error
+        raise explain_loading_error(source.name, error) from error
     # The default maximum of a prompt's tokens, and the number of the model's positions, if any.
     positions: int | None = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
     stated = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
@@ -453,7 +458,7 @@ _EXPLAINED = (
 """Signs in the names and texts of the library's errors, with the problem and the fix."""
 
 
-def explain(name: str, error: BaseException) -> GradingError:
+def explain_loading_error(name: str, error: BaseException) -> GradingError:
     """Return an error of loading with a hint for the user.
 
     Args:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import GradingError
-from .._prompts.prompt import PASSAGE, fill
+from .._prompts.prompt import PASSAGE, fill_prompt
 from .._reading.calls import Call
 
 SECONDS = 10.0
@@ -50,7 +50,7 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
         "template": tokenizer.get_chat_template(),
         "values": {**tokenizer.special_tokens_map, "enable_thinking": False},
     }
-    answers = _answers([json.dumps({**same, "messages": messages}) for messages in conversations])
+    answers = _ask_process([json.dumps({**same, "messages": messages}) for messages in conversations])
     if reasons := [answer["unusable"] for answer in answers if "unusable" in answer]:
         raise GradingError(
             "chat-template-unusable",
@@ -60,11 +60,11 @@ def fill_chat_template(tokenizer: Any, conversations: Sequence[list[dict[str, st
     return [answer["text"] for answer in answers]
 
 
-def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
+def _ask_process(lines: Sequence[str]) -> list[dict[str, Any]]:
     """Return the process's answers to lines. If it ended or took too long, the last answer says so."""
     global _process
     with _lock:
-        process, _process = _process or _started(), None
+        process, _process = _process or _start_process(), None
         assert process.stdin is not None and process.stdout is not None
         ending = threading.Timer(SECONDS + sum(map(len, lines)) / SPEED, process.kill)
         ending.start()
@@ -81,17 +81,17 @@ def _answers(lines: Sequence[str]) -> list[dict[str, Any]]:
             ending.cancel()
             # End an interrupted process: it would answer the next requests with the results of these requests.
             if _process is None:
-                _end(process)
+                _end_process(process)
         return answers
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end_process(process: subprocess.Popen[str]) -> None:
     process.kill()
     with contextlib.suppress(OSError):
         process.communicate()
 
 
-def _started() -> subprocess.Popen[str]:
+def _start_process() -> subprocess.Popen[str]:
     """Start a new process and wait until it is ready.
 
     Raises:
@@ -112,7 +112,7 @@ def _started() -> subprocess.Popen[str]:
     )
     assert process.stdout is not None
     if process.stdout.readline() != "ready\n":
-        _end(process)
+        _end_process(process)
         raise GradingError(
             "chat-template-unusable",
             f"The process that fills in chat templates failed to start (code {process.returncode}).",
@@ -158,7 +158,7 @@ def by_length(prompts: Sequence[list[int]], rows: Sequence[int], budget: int) ->
     return batches
 
 
-def halved(batch: Batch) -> tuple[Batch, Batch]:
+def split_batch(batch: Batch) -> tuple[Batch, Batch]:
     """Split a batch of at least two rows in two: between groups, or within its only group."""
     if len(batch) > 1:
         return batch[: len(batch) // 2], batch[len(batch) // 2 :]
@@ -257,7 +257,7 @@ class Prompting:
     def _render(self, asked: Sequence[tuple[Call, Mapping[str, str]]]) -> list[str]:
         """Return the prompts of calls with their values, in the model's chat template if it is a chat model."""
         filled = [
-            fill(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
+            fill_prompt(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
             for call, values in asked
         ]
         whole = [messages.joined() for messages in filled]
@@ -292,12 +292,12 @@ class Prompting:
         """Return a text without markers of the model, such as the end of a turn."""
         # JSON can contain lone surrogates, which tokenizers refuse.
         clean = text.encode("utf-8", "replace").decode()
-        return self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", clean) if self._markers else clean
+        return self._markers.sub(lambda marker: f"{marker[0][0]} {marker[0][1:]}", clean) if self._markers else clean
 
     @cached_property
     def _markers(self) -> re.Pattern[str] | None:
         added = self.tokenizer.added_tokens_decoder.values()
         markers = {*self.tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
         # Words and single characters can be special too (an unknown-word token "unk"); they are left unchanged.
-        found = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, found))) if found else None
+        longest_first = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None

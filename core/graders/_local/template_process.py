@@ -19,7 +19,7 @@ GROWTH = 1_000_000
 """Characters by which a filled-in template may exceed four times its input."""
 
 
-def answer(line: str) -> dict[str, Any]:
+def fill_template(line: str) -> dict[str, Any]:
     """Return the result of one request: the text, None if the template refuses its messages, or why it is unusable."""
     asked = json.loads(line)
     try:
@@ -44,7 +44,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     print("ready", flush=True)
     for line in sys.stdin:
-        print(json.dumps(answer(line)), flush=True)
+        print(json.dumps(fill_template(line)), flush=True)
 
 
 if __name__ == "__main__":

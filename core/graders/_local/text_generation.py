@@ -15,7 +15,7 @@ import torch
 from rapidfuzz.distance import Prefix
 from torch.nn.utils.rnn import pad_sequence
 
-from .._reading.calls import Call, Completion, Sampling, read
+from .._reading.calls import Call, Completion, Sampling, read_completion
 from .loading import Loaded
 from .prompting import Batch, Group, by_length
 
@@ -35,7 +35,7 @@ class Draw:
 
     def __init__(self, sampling: Sampling, prompts: Sequence[Sequence[int]]) -> None:
         self._temperature = sampling.temperature
-        self._chances = [torch.Generator().manual_seed(seed_of(sampling.seed or 0, prompt)) for prompt in prompts]
+        self._chances = [torch.Generator().manual_seed(prompt_seed(sampling.seed or 0, prompt)) for prompt in prompts]
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return scores (rows, tokens) whose maximum is the sampled token."""
@@ -44,10 +44,10 @@ class Draw:
         return scores.float() / self._temperature + gumbel.to(scores.device)
 
 
-def seed_of(seed: int, prompt: Sequence[int]) -> int:
+def prompt_seed(seed: int, prompt: Sequence[int]) -> int:
     """Return the seed for one prompt, so that each prompt has its own random numbers."""
-    told = f"{seed} {' '.join(map(str, prompt))}".encode()
-    return int.from_bytes(hashlib.blake2b(told, digest_size=7).digest())
+    content = f"{seed} {' '.join(map(str, prompt))}".encode()
+    return int.from_bytes(hashlib.blake2b(content, digest_size=7).digest())
 
 
 # Characters with which tokenizers show a blank or a line end at the beginning of a token.
@@ -56,7 +56,7 @@ _BLANKS = "▁ĠĊ \n\t"
 
 def named_option(call: Call, text: str) -> str | None:
     """Return the option that an answer names, by the parser's rules; None if it names no option."""
-    parsed = read(call, Completion(text))
+    parsed = read_completion(call, Completion(text))
     if parsed.rating is None or parsed.status != "graded":
         return None
     names = {"yes-no": ("no", "yes"), "letter": call.options}.get(call.form)
@@ -87,8 +87,8 @@ class Options:
                     self._forms.setdefault(tokens, index)
         named = {option.casefold(): index for index, option in enumerate(options)}
         for token, number in tokenizer.get_vocab().items():
-            if (found := named.get(token.strip(_BLANKS).casefold())) is not None:
-                self._forms.setdefault((number,), found)
+            if (option_index := named.get(token.strip(_BLANKS).casefold())) is not None:
+                self._forms.setdefault((number,), option_index)
 
     @cached_property
     def tokens(self) -> list[int]:
@@ -109,12 +109,12 @@ class Options:
         Returns:
             Probabilities that sum to 1, highest for the option named; None if its tokens are not found.
         """
-        said = self._options.index(named)
+        named_index = self._options.index(named)
         for start in reversed(range(len(written))) if last else range(len(written)):
             for form, index in self._forms.items():
-                if index == said and tuple(written[start : start + len(form)]) == form:
+                if index == named_index and tuple(written[start : start + len(form)]) == form:
                     depth = self._telling(form, index)
-                    return self._softmax(scores[start + depth], form[:depth], said)
+                    return self._softmax(scores[start + depth], form[:depth], named_index)
         return None
 
     def _telling(self, form: tuple[int, ...], index: int) -> int:
@@ -124,7 +124,7 @@ class Options:
                 return depth
         return len(form) - 1
 
-    def _softmax(self, scores: torch.Tensor, path: tuple[int, ...], said: int) -> dict[str, float]:
+    def _softmax(self, scores: torch.Tensor, path: tuple[int, ...], named_index: int) -> dict[str, float]:
         """Return the distribution at one step, after the tokens of `path`."""
         claims: dict[int, set[int]] = {}
         for form, index in self._forms.items():
@@ -140,7 +140,7 @@ class Options:
             for each in by_option
         ]
         logits = torch.stack(sums)
-        if int(logits.argmax()) != said:
+        if int(logits.argmax()) != named_index:
             # Many unlikely forms of one option can outweigh the form that greedy decoding chose. The answer is the
             # written text, so each option counts by its likeliest form.
             logits = torch.tensor([max(each, default=-torch.inf) for each in by_option], dtype=torch.float64)
@@ -211,20 +211,20 @@ class Written:
     scores: torch.Tensor
 
 
-def regrouped(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
+def regroup_by_option(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
     """Return one value per option, in the shape of the options."""
     rest = iter(values)
     return [list(islice(rest, len(each))) for each in options]
 
 
-def summed(found: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
+def sum_likelihoods(likelihoods: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
     """Return the sum of the counted log-likelihoods (rows, tokens) per row, and the number of counted tokens."""
-    sums: list[float] = (found * counted).sum(1).tolist()
+    sums: list[float] = (likelihoods * counted).sum(1).tolist()
     numbers: list[int] = counted.sum(1).tolist()
     return [(total, int(number)) for total, number in zip(sums, numbers, strict=True)]
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+def pad_rows(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return rows of tokens as a matrix and its mask, both long (rows, longest)."""
     tokens = [torch.tensor(row, dtype=torch.long) for row in rows]
     side = "left" if left else "right"
@@ -240,7 +240,7 @@ def pad_token(loaded: Loaded) -> int:
     )
 
 
-def write(
+def write_texts(
     loaded: Loaded,
     inputs: dict[str, Any],
     max_tokens: int,
@@ -393,13 +393,15 @@ class CausalRunner:
                 "attention_mask": torch.cat([mask, rest_mask], dim=1),
                 "past_key_values": cache,
             }
-        return write(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
+        return write_texts(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
     ) -> list[list[Likelihood]]:
         """Return the likelihood of each option as the continuation of its prompt."""
-        continuing = [continued(self.loaded.tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)]
+        continuing = [
+            tokens_with_options(self.loaded.tokenizer, *each) for each in zip(prompts, tokens, options, strict=True)
+        ]
         of = [place for place, each in enumerate(options) for _ in each]
         # The last token before an option is read with the option, because its logits predict the option's first token.
         beginnings = [
@@ -408,11 +410,11 @@ class CausalRunner:
         if not self.share or not all(beginnings):
             beginnings = []
         rows, starts = [], []
-        for place, (whole, at) in zip(of, (one for each in continuing for one in each), strict=True):
+        for place, (whole, at) in zip(of, (tokenized for each in continuing for tokenized in each), strict=True):
             read = len(beginnings[place]) if beginnings else 0
             rows.append(whole[read:])
             starts.append(at - read)
-        return regrouped(self._score(beginnings, of, rows, starts), options)
+        return regroup_by_option(self._score(beginnings, of, rows, starts), options)
 
     @torch.inference_mode()
     def _score(
@@ -425,12 +427,12 @@ class CausalRunner:
             _, before, cache = self._read(beginnings, of)
             extra = {"attention_mask": torch.cat([before, mask], dim=1), "past_key_values": cache, "use_cache": True}
         if "position_ids" in self._takes:
-            extra["position_ids"] = _positions(extra["attention_mask"])[:, -ids.shape[1] :]
+            extra["position_ids"] = _token_positions(extra["attention_mask"])[:, -ids.shape[1] :]
         logits = torch.log_softmax(self.loaded.model(input_ids=ids, **extra).logits[:, :-1].float(), -1)
-        found = logits.gather(-1, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
+        likelihoods = logits.gather(-1, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
         columns = torch.arange(1, ids.shape[1], device=ids.device)
         counted = mask[:, 1:] * (columns >= torch.tensor(starts, device=ids.device).unsqueeze(1))
-        return summed(found, counted)
+        return sum_likelihoods(likelihoods, counted)
 
     @torch.inference_mode()
     def _read(self, beginnings: list[list[int]], of: list[int]) -> tuple[torch.Tensor, torch.Tensor, Any]:
@@ -438,7 +440,7 @@ class CausalRunner:
         from transformers import DynamicCache
 
         ids, mask = self._padded(beginnings, left=True)
-        extra: dict[str, Any] = {"position_ids": _positions(mask)} if "position_ids" in self._takes else {}
+        extra: dict[str, Any] = {"position_ids": _token_positions(mask)} if "position_ids" in self._takes else {}
         if "logits_to_keep" in self._takes:
             extra["logits_to_keep"] = 1
         cache: Any = DynamicCache(config=self.loaded.model.config)
@@ -448,15 +450,15 @@ class CausalRunner:
         return ids[index], mask[index], cache
 
     def _padded(self, rows: Sequence[Sequence[int]], left: bool) -> tuple[torch.Tensor, torch.Tensor]:
-        return padded(rows, pad_token(self.loaded), left, self.loaded.device)
+        return pad_rows(rows, pad_token(self.loaded), left, self.loaded.device)
 
 
-def _positions(mask: torch.Tensor) -> torch.Tensor:
+def _token_positions(mask: torch.Tensor) -> torch.Tensor:
     """Return the position of each token among the unmasked ones, as `generate` counts them."""
     return (mask.cumsum(-1) - 1).masked_fill(mask == 0, 0)
 
 
-def continued(
+def tokens_with_options(
     tokenizer: Any, prompt: str, tokens: Sequence[int], options: Sequence[str]
 ) -> list[tuple[list[int], int]]:
     """Return prompt and option as tokens, and the index of the option's first token, for each option.
@@ -469,12 +471,12 @@ def continued(
     chat = bool(getattr(tokenizer, "chat_template", None))
     glue = "" if chat or not prompt or prompt[-1].isspace() else " "
     texts = [f"{prompt}{glue}{option}" for option in options]
-    found = []
+    rows = []
     for whole in tokenizer(texts, add_special_tokens=not chat, verbose=False).input_ids:
         while whole and whole[-1] == tokenizer.eos_token_id != tokens[-1]:
             whole.pop()
-        found.append((whole, max(1, Prefix.similarity(tokens, whole))))
-    return found
+        rows.append((whole, max(1, Prefix.similarity(tokens, whole))))
+    return rows
 
 
 def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
@@ -537,11 +539,11 @@ class Seq2SeqRunner:
         watched: Sequence[int],
         beams: int = 1,
     ) -> list[Written]:
-        """Return an answer per row, in the batch's order; see `writing.write`."""
+        """Return an answer per row, in the batch's order; see `write_texts`."""
         rows = [prompts[row] for group in batch for row in group.rows]
-        ids, mask = padded(rows, pad_token(self.loaded), False, self.loaded.device)
+        ids, mask = pad_rows(rows, pad_token(self.loaded), False, self.loaded.device)
         inputs = {"input_ids": ids, "attention_mask": mask}
-        return write(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
+        return write_texts(self.loaded, inputs, max_tokens, settled, watched, beams, self.sampling)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
@@ -549,7 +551,7 @@ class Seq2SeqRunner:
         """Return the likelihood of each option as the decoder's text after the encoded prompt."""
         of = [place for place, each in enumerate(options) for _ in each]
         targets = [self._target(option) for each in options for option in each]
-        return regrouped(self._score(tokens, of, targets), options)
+        return regroup_by_option(self._score(tokens, of, targets), options)
 
     def _target(self, option: str) -> list[int]:
         """Return an option's tokens without the end token, whose likelihood is not part of the option's."""
@@ -563,15 +565,15 @@ class Seq2SeqRunner:
     def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[Likelihood]:
         """Score n targets, target i after prompt `of[i]`, in one pass."""
         model: Any = self.loaded.model
-        ids, mask = padded(prompts, pad_token(self.loaded), False, self.loaded.device)
+        ids, mask = pad_rows(prompts, pad_token(self.loaded), False, self.loaded.device)
         hidden = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
-        labels, shown = padded(targets, 0, False, self.loaded.device)
+        labels, shown = pad_rows(targets, 0, False, self.loaded.device)
         first = model.generation_config.decoder_start_token_id
         shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
         logits = model(
             encoder_outputs=(hidden[of],), attention_mask=mask[of], decoder_input_ids=shifted, use_cache=False
         ).logits
-        found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        likelihoods = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
         # A special token that begins every text is not part of the option.
         special = torch.isin(labels, torch.tensor(self.loaded.tokenizer.all_special_ids, device=labels.device))
-        return summed(found, shown * ~special)
+        return sum_likelihoods(likelihoods, shown * ~special)

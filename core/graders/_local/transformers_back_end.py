@@ -9,14 +9,23 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
-from ...grouping import grouped
-from .._access import OfferedEndpoint, acting, current
+from ...grouping import group_pairs
+from .._access import OfferedEndpoint, current_access, use_access
 from .._grader_interface import Control, Outcome, Pair
 from .._prompts.prompt import PASSAGE
-from .._reading.calls import BackEnd, Call, Completion, Sampling, Steps, answers, drive_in_windows, settled
+from .._reading.calls import (
+    BackEnd,
+    Call,
+    Completion,
+    Sampling,
+    Steps,
+    drive_in_windows,
+    make_settled_test,
+    stream_completions,
+)
 from .._reading.non_answers import reasoning_length
-from .loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand, tokens_in
-from .prompting import Batch, Group, Prepared, Prompting, by_length, default_budget, halved
+from .loading import Loaded, Task, check_settings, load_model, prompt_token_limit, tokenizer_at_hand
+from .prompting import Batch, Group, Prepared, Prompting, by_length, default_budget, split_batch
 
 if TYPE_CHECKING:
     from .text_generation import CausalRunner, Likelihood, Options, Seq2SeqRunner, Written
@@ -54,7 +63,7 @@ class LocalBackEnd(ABC):
             if (value := getattr(self, name)) is not None and value < 1:
                 raise InputError("parameter-out-of-range", f"Invalid {name}: {value}.", "Use a whole number from 1.")
         # Keep the creator's permissions, because a job may load the model in another thread.
-        self._access = current()
+        self._access = current_access()
 
     @abstractmethod
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
@@ -79,7 +88,7 @@ class LocalBackEnd(ABC):
     def count_tokens(self, text: str) -> int | None:
         """Return the number of tokens by the model's own tokenizer; None if this computer does not have it yet."""
         if "_loaded" not in self.__dict__:
-            with acting(self._access):
+            with use_access(self._access):
                 tokenizer = tokenizer_at_hand(self.model, self.revision)
             return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
         with self._loaded.lock:
@@ -87,7 +96,7 @@ class LocalBackEnd(ABC):
 
     @cached_property
     def _loaded(self) -> Loaded:
-        with acting(self._access):
+        with use_access(self._access):
             return load_model(self.model, self.revision, self.device, self.dtype, self.task)
 
     def _run_in_parts(self, batch: Batch, run: Callable[[Batch], Sequence[Result]]) -> list[tuple[int, Result]]:
@@ -95,11 +104,11 @@ class LocalBackEnd(ABC):
 
         If memory is exhausted, the batch is halved, repeatedly if necessary.
         """
-        found: list[tuple[int, Result]] = []
+        row_results: list[tuple[int, Result]] = []
         with self._loaded.lock:
             for part, results in out_of_memory_halves(batch, run):
-                found += zip((row for group in part for row in group.rows), results, strict=True)
-        return found
+                row_results += zip((row for group in part for row in group.rows), results, strict=True)
+        return row_results
 
 
 def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
@@ -127,7 +136,7 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
                 "Choose a smaller model, or lower max_tokens_in.",
             ) from error
         torch.cuda.empty_cache()
-        halves = halved(batch)
+        halves = split_batch(batch)
     else:
         yield batch, result
         return
@@ -213,7 +222,7 @@ class TransformersBackEnd(LocalBackEnd):
         if unfit:
             yield unfit
         # Calls with the same form, options, scale and length are answered together.
-        kinds = grouped(
+        kinds = group_pairs(
             ((call.form, call.options, call.prompt.top, call.max_tokens), index)
             for index, (call, each) in enumerate(zip(calls, prepared, strict=True))
             if not each.error
@@ -227,7 +236,7 @@ class TransformersBackEnd(LocalBackEnd):
 
     @cached_property
     def _prompting(self) -> Prompting:
-        limit = tokens_in(self.max_tokens_in, self._loaded.limit, self._loaded.hard_limit)
+        limit = prompt_token_limit(self.max_tokens_in, self._loaded.limit, self._loaded.hard_limit)
         prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
         if self.must_chat and not self._loaded.seq2seq and not prompting.chat:
             raise GradingError(
@@ -263,7 +272,7 @@ class TransformersBackEnd(LocalBackEnd):
         """Generate the answers to calls with the same settings; yield (row of the call, answer) in groups."""
         from .text_generation import named_option
 
-        ends = settled(calls[0], ready[0].text)
+        ends = make_settled_test(calls[0], ready[0].text)
         whole = calls[0].max_tokens
         watched = self._options_of(calls[0])
         tokens = [each.tokens for each in ready]
@@ -271,12 +280,12 @@ class TransformersBackEnd(LocalBackEnd):
 
         scored = watched.tokens if watched else ()
 
-        def run(batch: Batch, steps: int) -> list[tuple[int, Written]]:
+        def run_batch(batch: Batch, steps: int) -> list[tuple[int, Written]]:
             return self._run_in_parts(
                 batch, lambda part: self._runner.write(tokens, part, steps, ends, scored, self.num_beams)
             )
 
-        def told(row: int, written: Written) -> tuple[int, Completion]:
+        def make_completion(row: int, written: Written) -> tuple[int, Completion]:
             control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
             distribution = None
             if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
@@ -288,13 +297,13 @@ class TransformersBackEnd(LocalBackEnd):
             at_once = ends is None or self.num_beams > 1
             talkative = self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS)
             steps = whole if at_once or talkative else min(FEW_STEPS, whole)
-            written = run(batch, steps)
-            finished = [(row, one) for row, one in written if one.complete or steps == whole]
-            again += [row for row, one in written if not one.complete and steps < whole]
+            written = run_batch(batch, steps)
+            finished = [(row, answer) for row, answer in written if answer.complete or steps == whole]
+            again += [row for row, answer in written if not answer.complete and steps < whole]
             self._tried += len(written)
-            self._talkative += sum(not one.complete or len(one.tokens) > FEW_STEPS for _, one in written)
+            self._talkative += sum(not answer.complete or len(answer.tokens) > FEW_STEPS for _, answer in written)
             if finished:
-                yield [told(row, one) for row, one in finished]
+                yield [make_completion(row, answer) for row, answer in finished]
         for batch in self._runner.plan([tokens[row] for row in again], self._budget):
             control.may_continue()
             rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
@@ -303,7 +312,7 @@ class TransformersBackEnd(LocalBackEnd):
                 for row in (row for group in rows for row in group.rows):
                     control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
             else:
-                yield [told(row, one) for row, one in run(rows, whole)]
+                yield [make_completion(row, answer) for row, answer in run_batch(rows, whole)]
 
     def _weigh(
         self, calls: list[Call], ready: list[Prepared], control: Control
@@ -311,7 +320,7 @@ class TransformersBackEnd(LocalBackEnd):
         """Yield answers of calls that weigh options: the option with the best log-likelihood for its length."""
         tokens = [each.tokens for each in ready]
 
-        def run(part: Batch) -> list[list[Likelihood]]:
+        def weigh_part(part: Batch) -> list[list[Likelihood]]:
             rows = [group.rows[0] for group in part]
             return self._runner.likelihoods(
                 [ready[row].text for row in rows], [tokens[row] for row in rows], [calls[row].options for row in rows]
@@ -319,7 +328,7 @@ class TransformersBackEnd(LocalBackEnd):
 
         for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
             done = []
-            for row, likelihoods in self._run_in_parts(batch, run):
+            for row, likelihoods in self._run_in_parts(batch, weigh_part):
                 control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
                 done.append((row, _chosen_by(calls[row], likelihoods, ready[row].shortened)))
             yield done
@@ -394,14 +403,14 @@ def pair_scores(model: str, pairs: Sequence[tuple[str, str]]) -> list[float]:
         )
     import torch
 
-    found: list[float] = []
+    scores: list[float] = []
     with loaded.lock, torch.inference_mode():
         for start in range(0, len(pairs), BATCH):
             questions, passages = zip(*pairs[start : start + BATCH], strict=True)
             read = loaded.tokenizer(list(questions), list(passages), padding=True, truncation="only_second",
                                     max_length=loaded.limit, return_tensors="pt").to(loaded.device)  # fmt: skip
-            found += loaded.model(**read).logits[:, -1].float().tolist()
-    return found
+            scores += loaded.model(**read).logits[:, -1].float().tolist()
+    return scores
 
 
 LONGEST_ANSWER = 30
@@ -485,7 +494,7 @@ class ExtractiveBackEnd(LocalBackEnd):
                 f"The model {self.model} extracts answers from passages and cannot write text.",
                 "Choose a second model for the check, or check answers by words.",
             )
-        for batch in answers(self.other, [calls[i] for i in others], control):
+        for batch in stream_completions(self.other, [calls[i] for i in others], control):
             yield [(others[i], completion) for i, completion in batch]
 
     def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
@@ -501,31 +510,31 @@ class ExtractiveBackEnd(LocalBackEnd):
             windows: dict[int, list[_Window]] = {}
             with loaded.lock:
                 for index in range(start, min(start + block, len(calls))):
-                    made = _windows(loaded.tokenizer, calls[index], index, limit)
+                    made = _make_windows(loaded.tokenizer, calls[index], index, limit)
                     if isinstance(made, Completion):
                         done.append((index, made))
-                    elif control.reserve(_size(made), 0):
+                    elif control.reserve(_token_count(made), 0):
                         windows[index] = made
                 every = [window for some in windows.values() for window in some]
                 best = {index: _Best() for index in windows}
                 for batch in by_length([window.tokens for window in every], range(len(every)), budget):
                     for row, (first, last) in self._run_in_parts(
                         batch,
-                        lambda part: _run(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
+                        lambda part: _score_windows(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
                     ):
-                        _improve(best[every[row].call], every[row], first, last)
+                        _update_best(best[every[row].call], every[row], first, last)
             for index, some in windows.items():
-                control.settle((_size(some), 0), (_size(some), 0))
-                done.append((index, _completion(best[index], calls[index].values[PASSAGE])))
+                control.settle((_token_count(some), 0), (_token_count(some), 0))
+                done.append((index, _make_completion(best[index], calls[index].values[PASSAGE])))
             if done:
                 yield done
 
 
-def _size(windows: Sequence[_Window]) -> int:
+def _token_count(windows: Sequence[_Window]) -> int:
     return sum(len(window.tokens) for window in windows)
 
 
-def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
+def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
     """Return the question with each part of its passage; a completion if the model is not needed."""
     passage, question = call.values[PASSAGE], call.values["question"]
     if not passage.strip():
@@ -562,22 +571,22 @@ def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window
     return windows
 
 
-def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
+def _score_windows(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
     """Return the logits of start and end, float (tokens,) each, by window."""
     import torch
 
-    from .text_generation import pad_token, padded
+    from .text_generation import pad_rows, pad_token
 
-    ids, mask = padded([window.tokens for window in windows], pad_token(loaded), False, loaded.device)
+    ids, mask = pad_rows([window.tokens for window in windows], pad_token(loaded), False, loaded.device)
     extra = {}
     if windows[0].types is not None:
-        extra["token_type_ids"] = padded([window.types or [] for window in windows], 0, False, loaded.device)[0]
+        extra["token_type_ids"] = pad_rows([window.types or [] for window in windows], 0, False, loaded.device)[0]
     with torch.inference_mode():
         given = loaded.model(input_ids=ids, attention_mask=mask, **extra)
     return list(zip(given.start_logits.float().cpu(), given.end_logits.float().cpu(), strict=True))
 
 
-def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
+def _update_best(best: _Best, window: _Window, start: Any, end: Any) -> None:
     """Keep the better of the best span and the window's best, and the lower of both scores of no answer.
 
     A span's score is the sum of its logits. It begins and ends in the passage, in this order, and has at most
@@ -598,7 +607,7 @@ def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
         best.place = (window.spans[first][1][0], window.spans[last][1][1])
 
 
-def _completion(best: _Best, passage: str) -> Completion:
+def _make_completion(best: _Best, passage: str) -> Completion:
     """Return the answer if its score exceeds that of no answer; the probabilities are those of these two
     alternatives."""
     import torch

@@ -163,41 +163,42 @@ class Prompt:
 
 
 @cache
-def built_in() -> dict[str, Prompt]:
+def built_in_prompts() -> dict[str, Prompt]:
     """Return the prompts that come with the program, by name; read once."""
     files = sorted(Path(__file__).parent.glob("*.yaml"))
     prompts = (read_prompt(file.read_text(encoding="utf-8"), file.name) for file in files)
     return {prompt.name: prompt for prompt in prompts}
 
 
-def variables(prompt: Prompt) -> tuple[str, ...]:
-    """Return the variables that `fill` needs, by canonical name, in the order of their first use in the template.
+def prompt_variables(prompt: Prompt) -> tuple[str, ...]:
+    """Return the variables that `fill_prompt` needs, by canonical name, in the order of their first use in the
+    template.
 
     {passage} means context. In a direct prompt, which does not use questions of a bank, {question} means query_title
     and {answer} means correct_answer. In a prompt that drafts items, {documentation} means context, and {question} is
     not a variable. In a prompt that compares answers, {query} means question, {answer} means correct_answer, and
     {result} is the answer to compare. {examples} is left out, because a prompt has its own.
     """
-    names = (_canonical(name, prompt.use) for name in _variable_in(prompt.use).findall(prompt.template))
+    names = (_canonical_name(name, prompt.use) for name in _variable_in(prompt.use).findall(prompt.template))
     return tuple(dict.fromkeys(name for name in names if name != "examples"))
 
 
-def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Messages:
+def fill_prompt(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Messages:
     """Replace a template's variables by values in one pass, so that nothing within a value is ever replaced.
 
     Args:
         prompt: the prompt; its system text has no variables.
         values: text by the name of a variable: its canonical name, or its name in the template. Other names are
             ignored.
-        fence: whether to mark the passage as data, see `fenced`. A prompt that verifies or compares also marks the
+        fence: whether to mark the passage as data, see `fence_text`. A prompt that verifies or compares also marks the
             answer, because it is from the passage. The sentence about the mark differs for each passage. It ends the
             system text, or precedes the passage without one, so that the text before it stays the same.
 
     Raises:
         InputError: a variable has no value.
     """
-    texts = {_canonical(name, prompt.use): text for name, text in values.items()} | dict(values)
-    needed = variables(prompt)
+    texts = {_canonical_name(name, prompt.use): text for name, text in values.items()} | dict(values)
+    needed = prompt_variables(prompt)
     missing = ", ".join(name for name in needed if name not in texts)
     if missing:
         raise InputError(
@@ -209,14 +210,14 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     for name, what in _FENCED if fence else ():
         # In a direct prompt, {answer} is the correct one, written by people.
         if name in needed:
-            texts[name], sentence = fenced(texts[name], what, _use(prompt.use).fenced_to_be)
+            texts[name], sentence = fence_text(texts[name], what, _find_use(prompt.use).fenced_to_be)
             if prompt.system:
                 system = f"{system}\n\n{sentence}"
             else:
                 texts[name] = f"{sentence}\n{texts[name]}"
     worked = ({"question": e.question, "context": e.passage, "answer": e.answer} for e in prompt.examples)
-    texts["examples"] = "\n\n".join(_put(prompt.example, example) for example in worked)
-    return Messages(_put(prompt.template, texts, prompt.use), system)
+    texts["examples"] = "\n\n".join(_put_values(prompt.example, example) for example in worked)
+    return Messages(_put_values(prompt.template, texts, prompt.use), system)
 
 
 _FENCED: tuple[tuple[str, Literal["passage", "answer"]], ...] = (
@@ -234,7 +235,7 @@ def fence_mark(prompt: Prompt, fence: bool) -> bool | str:
     return fence and (bool(prompt.system) or "in the text")
 
 
-def fenced(text: str, what: Literal["passage", "answer"] = "passage", to_be: str | None = None) -> tuple[str, str]:
+def fence_text(text: str, what: Literal["passage", "answer"] = "passage", to_be: str | None = None) -> tuple[str, str]:
     """Return a text between two tags that it cannot forge, and a sentence that declares it as data.
 
     The tags end in the first digits of the text's own SHA-256: eight, or more if the text contains that tag.
@@ -267,7 +268,7 @@ def with_examples(prompt: Prompt, text: str, file: str) -> Prompt:
             f"Prompt '{prompt.name}' has no place for examples.",
             "Choose a prompt with {examples} in its template.",
         )
-    return replace(prompt, examples=_examples(read_yaml(text, file, _HINT), file))
+    return replace(prompt, examples=_read_examples(read_yaml(text, file, _HINT), file))
 
 
 def write_prompt(prompt: Prompt) -> str:
@@ -290,7 +291,7 @@ def read_prompt(text: str, file: str) -> Prompt:
     """
     data = read_yaml(text, file, _HINT)
     if not isinstance(data, dict):
-        raise _refused(file, ["the prompt is not a mapping of fields such as name, use and template"])
+        raise _invalid_prompt(file, ["the prompt is not a mapping of fields such as name, use and template"])
     defaults = {field.name: field.default for field in fields(Prompt)}
     reasons = [f"field '{name!s:.40}' is unknown" for name in data if name not in defaults]
     reasons += [f"field '{name}' is missing" for name in defaults if defaults[name] is MISSING and name not in data]
@@ -303,15 +304,15 @@ def read_prompt(text: str, file: str) -> Prompt:
     if not isinstance(kinds, list) or not kinds or any(kind not in KINDS for kind in kinds):
         reasons.append(f"field 'kinds' is not a list of {', '.join(KINDS)}")
     if reasons:
-        raise _refused(file, reasons)
-    examples = _examples(data["examples"], file) if "examples" in data else ()
+        raise _invalid_prompt(file, reasons)
+    examples = _read_examples(data["examples"], file) if "examples" in data else ()
     prompt = Prompt(**data | {"kinds": tuple(kinds), "examples": examples})
-    if flaws := list(_flaws(prompt)):
-        raise _refused(file, flaws)
+    if flaws := list(_find_flaws(prompt)):
+        raise _invalid_prompt(file, flaws)
     return prompt
 
 
-def _flaws(prompt: Prompt) -> Iterator[str]:
+def _find_flaws(prompt: Prompt) -> Iterator[str]:
     """Yield reasons why a prompt with fields of the right types is still unusable."""
     if not _NAME.fullmatch(prompt.name):
         yield "the name does not have 1 to 80 letters, digits, dots, hyphens or underscores"
@@ -326,7 +327,7 @@ def _flaws(prompt: Prompt) -> Iterator[str]:
     if prompt.form == "yes-no" and prompt.top != 1:
         yield "field 'top' is not 1, as form yes-no requires"
     needed = (*use.needed, "choices") if prompt.form == "letter" else use.needed
-    for missing in [name for name in needed if name not in variables(prompt)]:
+    for missing in [name for name in needed if name not in prompt_variables(prompt)]:
         yield f"the template has no {{{missing}}}, which use '{prompt.use}' needs"
     for text, known in ((prompt.template, use.variables), (prompt.example, OF_EXAMPLE)):
         for unknown in [name for name in _IN_BRACES.findall(text) if name not in (*known, *use.literal)]:
@@ -337,33 +338,33 @@ def _flaws(prompt: Prompt) -> Iterator[str]:
         yield "only two of these three are used: {examples} in the template, field 'example', field 'examples'"
 
 
-def _examples(data: object, file: str) -> tuple[Example, ...]:
+def _read_examples(data: object, file: str) -> tuple[Example, ...]:
     if not isinstance(data, list) or not data:
-        raise _refused(file, ["the examples are not a list of mappings with question, passage and answer"])
+        raise _invalid_prompt(file, ["the examples are not a list of mappings with question, passage and answer"])
     for number, item in enumerate(data, 1):
         if not isinstance(item, dict) or set(item) != set(OF_EXAMPLE):
-            raise _refused(file, [f"example {number} does not have exactly question, passage and answer"])
+            raise _invalid_prompt(file, [f"example {number} does not have exactly question, passage and answer"])
         if not all(isinstance(text, str) and text.strip() for text in item.values()):
-            raise _refused(file, [f"example {number} has a value that is empty or not plain text"])
+            raise _invalid_prompt(file, [f"example {number} has a value that is empty or not plain text"])
     return tuple(Example(**item) for item in data)
 
 
-def _refused(file: str, reasons: Iterable[str]) -> FileError:
+def _invalid_prompt(file: str, reasons: Iterable[str]) -> FileError:
     return FileError([Problem(file, None, "invalid-prompt", reason) for reason in reasons], _HINT)
 
 
-def _use(name: str | None) -> PromptUse:
+def _find_use(name: str | None) -> PromptUse:
     return USES.get(name or "", _OF_EXAMPLES)
 
 
-def _canonical(name: str, use: Use | None) -> str:
-    return _use(use).aliases.get(name, name)
+def _canonical_name(name: str, use: Use | None) -> str:
+    return _find_use(use).aliases.get(name, name)
 
 
 @cache
 def _variable_in(use: Use | None) -> re.Pattern[str]:
-    return re.compile(r"\{(" + "|".join(_use(use).variables) + r")\}")
+    return re.compile(r"\{(" + "|".join(_find_use(use).variables) + r")\}")
 
 
-def _put(template: str, texts: Mapping[str, str], use: Use | None = None) -> str:
-    return _variable_in(use).sub(lambda match: texts[_canonical(match[1], use)], template)
+def _put_values(template: str, texts: Mapping[str, str], use: Use | None = None) -> str:
+    return _variable_in(use).sub(lambda match: texts[_canonical_name(match[1], use)], template)

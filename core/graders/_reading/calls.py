@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from ...errors import GradingError, InputError
 from ...types import Asked, Grade, GraderSpec
 from .._grader_interface import Control, Grader, Outcome, Pair
-from .._prompts.prompt import Messages, Prompt, fill
+from .._prompts.prompt import Messages, Prompt, fill_prompt
 from .non_answers import opened_reasoning
 from .parsing import (
     UNDECIDED,
@@ -162,7 +162,7 @@ def drive_in_windows(
             return
         done: list[Outcome] = []
         while len(pending) < window and (new := next(waiting, None)) is not None:
-            _step(*new, None, pending, done)
+            _run_step(*new, None, pending, done)
         if done:
             yield done
         if not pending:
@@ -171,41 +171,43 @@ def drive_in_windows(
         for batch in answer([call for _, _, call in asking], control):
             done = []
             for index, completion in batch:
-                _step(*asking[index][:2], completion, pending, done)
+                _run_step(*asking[index][:2], completion, pending, done)
             if done:
                 yield done
 
 
-def answers(back_end: BackEnd, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+def stream_completions(
+    back_end: BackEnd, calls: Sequence[Call], control: Control
+) -> Iterator[list[tuple[int, Completion]]]:
     """Yield completions with the indexes of their calls as they arrive, in any order; fewer if `control` stops the job.
 
     A batch may be empty: an endpoint yields one at least every second, so that the caller regains control.
     """
     arrived: dict[int, Completion] = {}
 
-    def steps(i: int, call: Call) -> Steps:
+    def capture_steps(i: int, call: Call) -> Steps:
         # The interface drives pairs to grades; only the completion on the way is needed here.
         arrived[i] = yield call
         return Grade(None, "failed")
 
-    for outcomes in back_end.drive((((i, 0), steps(i, call)) for i, call in enumerate(calls)), control):
+    for outcomes in back_end.drive((((i, 0), capture_steps(i, call)) for i, call in enumerate(calls)), control):
         yield [(i, arrived.pop(i)) for i, _, _ in outcomes]
 
 
-def complete(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list[Completion]:
+def complete_calls(back_end: BackEnd, calls: Sequence[Call], control: Control) -> list[Completion]:
     """Return a completion for each call, in their order; a call that `control` forbids gets an error.
 
     Raises:
         GradingError: the back end cannot answer at all.
     """
     completions = [Completion(complete=False, error="not asked, because the job was stopped")] * len(calls)
-    for batch in answers(back_end, calls, control):
+    for batch in stream_completions(back_end, calls, control):
         for index, completion in batch:
             completions[index] = completion
     return completions
 
 
-def _step(
+def _run_step(
     pair: Pair,
     steps: Steps,
     completion: Completion | None,
@@ -221,7 +223,7 @@ def _step(
         pending.append((pair, steps, call))
 
 
-def read(call: Call, completion: Completion) -> Parsed:
+def read_completion(call: Call, completion: Completion) -> Parsed:
     """Read a rating, yes or no, or the position of a letter; `call` has one of these forms."""
     text, complete = completion.text, completion.complete
     match call.form, completion.structured:
@@ -247,11 +249,11 @@ def is_answer(call: Call, text: str, structured: bool) -> bool:
     if call.form == "json":
         # The caller parses words in any form.
         return structured and parse_object(text) is not None
-    parsed = read(call, Completion(text, structured=structured))
+    parsed = read_completion(call, Completion(text, structured=structured))
     return parsed.status == "graded" or parsed.reason == UNDECIDED
 
 
-def settled(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
+def make_settled_test(call: Call, prompt: str = "") -> Callable[[str], bool] | None:
     """Return a test whether the answer to a call needs no more text; None if the whole answer is needed.
 
     Args:
@@ -364,10 +366,10 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
         call = next(steps)
         while True:
             made = control.usage.calls
-            (completion,) = complete(grader.back_end, [call], control)
+            (completion,) = complete_calls(grader.back_end, [call], control)
             if control.exhausted and control.usage.calls == made:
                 raise beyond_caps(control)
-            messages = None if call.form == "span" else fill(call.prompt, call.values, call.fence)
+            messages = None if call.form == "span" else fill_prompt(call.prompt, call.values, call.fence)
             exchanges.append(Exchange(call, messages, completion))
             call = steps.send(completion)
     except StopIteration as end:

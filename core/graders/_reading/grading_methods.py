@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
-from ...limits import limit
+from ...limits import read_limit
 from ...types import Asked, Grade
-from .._prompts.prompt import Prompt, variables
-from .calls import Call, Completion, Per, Steps, read
+from .._prompts.prompt import Prompt, prompt_variables
+from .calls import Call, Completion, Per, Steps, read_completion
 from .matching import contains_key, is_no_answer, without_letter, word_match
 from .non_answers import without_thoughts
 from .parsing import missing_answer, no_answer
@@ -37,10 +37,10 @@ def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False)
         prompt: a prompt for a rating.
         fence: whether to mark the passage as data.
     """
-    return (yield from _rate({"question": asked.text, "context": passage}, prompt, fence))
+    return (yield from _ask_rating({"question": asked.text, "context": passage}, prompt, fence))
 
 
-def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+def rate_directly(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
     """Ask whether the passage is relevant for a query, on the prompt's scale (EXAM++, appendix A; Q and QA judges).
 
     Args:
@@ -49,13 +49,13 @@ def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> S
         prompt: a prompt for a rating, or for yes and no.
         fence: whether to mark the passage as data.
     """
-    if "correct_answer" in variables(prompt) and not asked.answer_key:
-        return _fail("the query has no answer")
+    if "correct_answer" in prompt_variables(prompt) and not asked.answer_key:
+        return _failed_grade("the query has no answer")
     values = {"query_title": asked.text, "context": passage, "correct_answer": asked.answer_key}
-    return (yield from _rate(values, prompt, fence))
+    return (yield from _ask_rating(values, prompt, fence))
 
 
-def support(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+def rate_support(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
     """Ask how much of a sentence the passage that it cites supports (TREC RAG 2024, support task).
 
     Args:
@@ -64,10 +64,10 @@ def support(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> 
         prompt: a prompt for a rating.
         fence: whether the passage is fenced off as data.
     """
-    return (yield from _rate({"sentence": asked.text, "context": passage}, prompt, fence))
+    return (yield from _ask_rating({"sentence": asked.text, "context": passage}, prompt, fence))
 
 
-def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
+def answer_and_check(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
     """Ask the model for an answer from the passage, then check it: 1 if correct, else 0 (EXAM++, section 4.2.1).
 
     Args:
@@ -78,18 +78,18 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
         check: compares the answer with the key.
     """
     if not asked.answer_key:
-        return _fail("the question has no answer key")
+        return _failed_grade("the question has no answer key")
     values = {"question": asked.text, "context": passage}
     completion = yield Call(prompt, values, "text", fence, max_tokens=ANSWER_TOKENS)
     if completion.error is not None:
-        return _fail(completion.error)
+        return _failed_grade(completion.error)
     given = without_thoughts(completion.text)
     if (reason := missing_answer(given, completion.complete) or no_answer(given)) is not None:
-        return _with(_fail(reason), completion)
-    return (yield from _checked(asked, completion, check))
+        return _add_model_text(_failed_grade(reason), completion)
+    return (yield from _check_answer(asked, completion, check))
 
 
-def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
+def extract_and_check(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
     """Extract the answer from the passage with an extractive model, then check it (EXAM++, section 4.2.1, SQuAD2).
 
     Args:
@@ -99,9 +99,9 @@ def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Step
         check: compares the answer with the key.
     """
     if not asked.answer_key:
-        return _fail("the question has no answer key")
+        return _failed_grade("the question has no answer key")
     completion = yield Call(prompt, {"question": asked.text, "context": passage}, "span")
-    return (yield from _checked(asked, completion, check))
+    return (yield from _check_answer(asked, completion, check))
 
 
 CONTAINED = "the answer contains the answer key"
@@ -132,7 +132,7 @@ def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) 
         fence: whether to mark the answer as data, because it is from the passage.
     """
     values = {"question": asked.text, "correct_answer": asked.answer_key, "answer": given}
-    return (yield from _rate(values, prompt, fence))
+    return (yield from _ask_rating(values, prompt, fence))
 
 
 def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens") -> Steps:
@@ -150,7 +150,7 @@ def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool
     """
     key = key_position(asked)
     if isinstance(key, str):
-        return _fail(key)
+        return _failed_grade(key)
     values = _choice_values(asked, passage)
     completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices, per=per)
     given = completion.distribution or {}
@@ -158,10 +158,10 @@ def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool
     best = max(means)
     written = "\n".join(f"{choice}: {mean:.4f}" for choice, mean in zip(asked.choices, means, strict=True))
     if any(math.isnan(mean) for mean in means) or math.isinf(best):
-        return _with(_fail("a choice has no likelihood"), completion, written)
+        return _add_model_text(_failed_grade("a choice has no likelihood"), completion, written)
     weights = [math.exp(mean - best) for mean in means]
     chances = [weight / sum(weights) for weight in weights]
-    return _with(_chosen(asked, key, means.index(best), chances), completion, written)
+    return _add_model_text(_grade_choice(asked, key, means.index(best), chances), completion, written)
 
 
 def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
@@ -175,19 +175,19 @@ def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = F
     """
     key = key_position(asked)
     if isinstance(key, str):
-        return _fail(key)
+        return _failed_grade(key)
     letters = tuple(ascii_uppercase[: len(asked.choices)])
     values = _choice_values(asked, passage)
     call = Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
     completion = yield call
-    parsed = read(call, completion)
+    parsed = read_completion(call, completion)
     if parsed.rating is None:
-        return _with(_fail(parsed.reason), completion)
-    chances = _chances(completion, letters)
-    return _with(_chosen(asked, key, parsed.rating, chances), completion)
+        return _add_model_text(_failed_grade(parsed.reason), completion)
+    chances = _option_chances(completion, letters)
+    return _add_model_text(_grade_choice(asked, key, parsed.rating, chances), completion)
 
 
-def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
+def _ask_rating(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
     """Ask for a rating, or for yes and no, and parse it."""
     if prompt.form == "yes-no":
         call = Call(prompt, values, "yes-no", fence, ("Yes", "No"), RATING_TOKENS)
@@ -196,30 +196,30 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
         scale = [str(rating) for rating in range(prompt.top + 1)]
         call = Call(prompt, values, "rating", fence, tuple(scale), RATING_TOKENS)
     completion = yield call
-    parsed = read(call, completion)
+    parsed = read_completion(call, completion)
     if parsed.rating is None:
-        return _with(_fail(parsed.reason), completion)
-    grade = Grade(parsed.rating, parsed.status, answer=_beyond(completion, scale[parsed.rating]))
-    chances = _chances(completion, scale)
+        return _add_model_text(_failed_grade(parsed.reason), completion)
+    grade = Grade(parsed.rating, parsed.status, answer=_text_beyond_rating(completion, scale[parsed.rating]))
+    chances = _option_chances(completion, scale)
     if chances and parsed.status == "graded":
         grade = replace(grade, distribution=tuple(chances), confidence=chances[parsed.rating])
-    return _with(grade, completion)
+    return _add_model_text(grade, completion)
 
 
-def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
+def _check_answer(asked: Asked, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; a text that is not an answer needs no check."""
     given = without_thoughts(completion.text).strip()
     if is_no_answer(given, asked.answer_key):
-        return replace(_with(Grade(0), completion), answer=_kept(given) or None)
+        return replace(_add_model_text(Grade(0), completion), answer=_storable_text(given) or None)
     verdict = yield from check(asked, given)
     written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
-    return replace(_with(verdict, completion, written), answer=_kept(given))
+    return replace(_add_model_text(verdict, completion, written), answer=_storable_text(given))
 
 
-def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
+def _grade_choice(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
     """Return the grade of a choice. Its confidence is the probability of the choice, its distribution that of the
     key."""
-    texts = [_same(text) for text in bare_choices(asked.choices)]
+    texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
     grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
     if chances is None:
         return grade
@@ -237,14 +237,14 @@ def key_position(asked: Asked) -> int | str:
     Args:
         asked: the answer key is the text of a choice, with or without its letter, or the letter alone.
     """
-    if len({_same(text) for text in bare_choices(asked.choices)}) < 2:
+    if len({_normalise_choice(text) for text in bare_choices(asked.choices)}) < 2:
         return FEW_CHOICES
     if len(asked.choices) > len(ascii_uppercase):
         return f"the question has more than {len(ascii_uppercase)} choices"
     if asked.answer_key in asked.choices:
         return asked.choices.index(asked.answer_key)
-    texts = [_same(text) for text in bare_choices(asked.choices)]
-    for text in (_same(asked.answer_key), _same(without_letter(asked.answer_key))):
+    texts = [_normalise_choice(text) for text in bare_choices(asked.choices)]
+    for text in (_normalise_choice(asked.answer_key), _normalise_choice(without_letter(asked.answer_key))):
         if text in texts:
             return texts.index(text)
     letter = _LETTER.fullmatch(asked.answer_key)
@@ -268,50 +268,50 @@ def bare_choices(choices: Sequence[str]) -> list[str]:
     return bare if all(text != choice for text, choice in zip(bare, choices, strict=True)) else list(choices)
 
 
-def _same(text: str) -> str:
+def _normalise_choice(text: str) -> str:
     """Normalize a choice or key for comparison: ignore case, white space and final punctuation."""
     return " ".join(text.casefold().split()).rstrip(" .,;:")
 
 
-def _chances(completion: Completion, scale: Sequence[str]) -> list[float] | None:
+def _option_chances(completion: Completion, scale: Sequence[str]) -> list[float] | None:
     """Return the probability of each option in the order given; None if the model's are unknown."""
     if completion.distribution is None:
         return None
     return [completion.distribution.get(option, 0.0) for option in scale]
 
 
-def _beyond(completion: Completion, rating: str) -> str | None:
+def _text_beyond_rating(completion: Completion, rating: str) -> str | None:
     """Return a model's text if it has more than the rating, else None."""
     text = without_thoughts(completion.text).strip()
     only_rating = completion.structured or re.sub(r"[\W_]+", "", text).lower() == rating.lower()
     return None if only_rating else text
 
 
-def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
+def _add_model_text(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
     """Add the model's text to a grade, and notes if the passage was shortened or another model answered.
 
     If the completion has an error, the grade is a failure for this reason.
     """
     if completion.error is not None:
-        return _fail(completion.error)
-    raw = _kept(completion.text if written is None else written)
+        return _failed_grade(completion.error)
+    raw = _storable_text(completion.text if written is None else written)
     cut = completion.shortened
     notes = [grade.note] if grade.note else []
     if cut:
         notes.append(f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}")
     if completion.model is not None:
         notes.append(f"answered by {completion.model}")
-    return replace(grade, raw=raw, answer=grade.answer and _kept(grade.answer), note="; ".join(notes) or None)
+    return replace(grade, raw=raw, answer=grade.answer and _storable_text(grade.answer), note="; ".join(notes) or None)
 
 
-def _kept(text: str) -> str:
+def _storable_text(text: str) -> str:
     """Return the part of a text that is stored, because the length of an answer is up to its sender.
 
     Lone surrogates, which a faulty endpoint may send, cannot be stored and become question marks.
     """
-    most, sound = limit("ENDPOINT_KEPT"), text.encode(errors="replace").decode()
+    most, sound = read_limit("ENDPOINT_KEPT"), text.encode(errors="replace").decode()
     return sound if len(sound) <= most else f"{sound[:most]}… [{len(sound) - most:,} more characters are not stored]"
 
 
-def _fail(reason: str | None) -> Grade:
+def _failed_grade(reason: str | None) -> Grade:
     return Grade(None, "failed", reason=reason)

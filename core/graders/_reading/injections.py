@@ -118,7 +118,11 @@ class InjectionTrial:
     def worked(self) -> list[Injection]:
         """Injections with a higher rating than the text alone."""
         least = -1 if self.without is None else self.without
-        return [one for one in INJECTIONS if (rating := self.ratings[one.name]) is not None and rating > least]
+        return [
+            injection
+            for injection in INJECTIONS
+            if (rating := self.ratings[injection.name]) is not None and rating > least
+        ]
 
     @property
     def failed(self) -> int:
@@ -128,9 +132,9 @@ class InjectionTrial:
     @property
     def families(self) -> dict[str, tuple[int, int]]:
         """By trick: number of successful injections, and of all."""
-        names = dict.fromkeys(one.family for one in INJECTIONS)
-        worked = [one.family for one in self.worked]
-        return {name: (worked.count(name), sum(one.family == name for one in INJECTIONS)) for name in names}
+        names = dict.fromkeys(injection.family for injection in INJECTIONS)
+        worked = [injection.family for injection in self.worked]
+        return {name: (worked.count(name), sum(injection.family == name for injection in INJECTIONS)) for name in names}
 
 
 def try_injections(grader: Grader, asked: Asked, text: str = NEUTRAL, control: Control | None = None) -> InjectionTrial:
@@ -145,12 +149,14 @@ def try_injections(grader: Grader, asked: Asked, text: str = NEUTRAL, control: C
         GradingError: the grader cannot be asked at all, or the limits do not allow that many calls.
     """
     control = control or Control()
-    texts = {0: text} | {number: f"{text} {one.text}" for number, one in enumerate(INJECTIONS, 1)}
+    texts = {0: text} | {number: f"{text} {injection.text}" for number, injection in enumerate(INJECTIONS, 1)}
     batches = grader.grade({0: asked}, texts, [(0, number) for number in texts], control)
-    found: dict[int, Grade] = {passage: grade for batch in batches for _, passage, grade in batch}
-    if len(found) < len(texts):
+    grades: dict[int, Grade] = {passage: grade for batch in batches for _, passage, grade in batch}
+    if len(grades) < len(texts):
         raise beyond_caps(control)
-    return InjectionTrial(found[0].rating, {one.name: found[number].rating for number, one in enumerate(INJECTIONS, 1)})
+    return InjectionTrial(
+        grades[0].rating, {injection.name: grades[number].rating for number, injection in enumerate(INJECTIONS, 1)}
+    )
 
 
 _WORDS = {
@@ -177,13 +183,13 @@ class Change:
     make: Callable[[str, str, str, int], str]
 
 
-def _paraphrased(question: str, passage: str, other: str, number: int) -> str:
-    worded = _WORD.sub(lambda found: _WORDS[found[0].lower()], passage)
+def _paraphrase_passage(question: str, passage: str, other: str, number: int) -> str:
+    worded = _WORD.sub(lambda match: _WORDS[match[0].lower()], passage)
     return " ".join(reversed(_SENTENCE.split(worded)))
 
 
-def _injected(question: str, passage: str, other: str, number: int, family: str) -> str:
-    fitting = [one.text for one in INJECTIONS if one.family == family]
+def _inject_passage(question: str, passage: str, other: str, number: int, family: str) -> str:
+    fitting = [injection.text for injection in INJECTIONS if injection.family == family]
     return f"{passage} {fitting[number % len(fitting)]}"
 
 
@@ -191,13 +197,13 @@ CHANGES: Mapping[str, Change] = {
     "padded": Change(True, lambda question, passage, other, number: " ".join([passage, *[NEUTRAL] * 5])),
     "truncated": Change(True, lambda question, passage, other, number: passage[: (len(passage) + 1) // 2]),
     "duplicated": Change(True, lambda question, passage, other, number: f"{passage}\n{passage}"),
-    "paraphrased": Change(True, _paraphrased),
+    "paraphrased": Change(True, _paraphrase_passage),
     "empty": Change(False, lambda question, passage, other, number: "."),
     "stuffed": Change(False, lambda question, passage, other, number: " ".join([passage, *[question] * 3])),
     "question repeated": Change(False, lambda question, passage, other, number: question),
     "other answer": Change(False, lambda question, passage, other, number: other),
     **{
-        f"injection: {family}": Change(False, partial(_injected, family=family))
+        f"injection: {family}": Change(False, partial(_inject_passage, family=family))
         for family in dict.fromkeys(one.family for one in INJECTIONS)
     },
 }

@@ -6,8 +6,8 @@ import re
 
 from rapidfuzz.distance import Levenshtein
 
-from ...text import meaningful_words, normalise, without_citations
-from .parsing import ill_formed, unanswerable
+from ...text import meaningful_words, normalise_text, without_citations
+from .parsing import ill_formed, says_unanswerable
 
 TOLERANCE = 0.2
 """Edit distance from which two answers differ, as a share of the longer one (EXAM++, section 4.2.1)."""
@@ -35,7 +35,7 @@ def is_no_answer(answer: str, key: str) -> bool:
     is ill-formed, or it denies an answer although the key does not. If the key is "No", "False" or "Unknown", then "no"
     and "unknown" are answers. Source: EXAM++, section 4.2.1.
     """
-    return ill_formed(answer) or (unanswerable(answer) and not _says_what_the_key_says(answer, key))
+    return ill_formed(answer) or (says_unanswerable(answer) and not _says_what_the_key_says(answer, key))
 
 
 def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
@@ -56,13 +56,14 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
     left, right = (without_letter(without_citations(text)) for text in (answer, key))
     if _says_what_the_key_says(left, right):
         return True
-    one, other = normalise(left), normalise(right)
-    if not one or not other:  # nothing but stop words and signs on a side: compare the original texts
-        one, other = (" ".join(text.lower().split()) for text in (left, right))
-    longer = max(len(one), len(other))
+    answer_words, key_words = normalise_text(left), normalise_text(right)
+    if not answer_words or not key_words:  # nothing but stop words and signs on a side: compare the original texts
+        answer_words, key_words = (" ".join(text.lower().split()) for text in (left, right))
+    longer = max(len(answer_words), len(key_words))
     # The cutoff saves work on texts that differ more. The quotient is exact, while the product may be rounded.
     return (
-        longer > 0 and Levenshtein.distance(one, other, score_cutoff=int(tolerance * longer) + 1) / longer < tolerance
+        longer > 0
+        and Levenshtein.distance(answer_words, key_words, score_cutoff=int(tolerance * longer) + 1) / longer < tolerance
     )
 
 
@@ -79,10 +80,14 @@ def contains_key(answer: str, key: str) -> bool:
     does not apply to an answer with a denial or alternatives. Nor does it apply to a key such as "yes", "unknown" or
     "none of the above".
     """
-    if is_no_answer(answer, key) or unanswerable(without_letter(key)) or _meaning(key) in ("true", "all", "none"):
+    if (
+        is_no_answer(answer, key)
+        or says_unanswerable(without_letter(key))
+        or _canonical_meaning(key) in ("true", "all", "none")
+    ):
         return False
     left, right = (without_letter(without_citations(text)) for text in (answer, key))
-    words, wanted = normalise(left).split(), normalise(right)
+    words, wanted = normalise_text(left).split(), normalise_text(right)
     if not wanted or len(words) > SHORT:
         return False
     if _RESERVED.intersection(re.findall(r"\w+", left.lower())) - set(re.findall(r"\w+", right.lower())):
@@ -92,14 +97,14 @@ def contains_key(answer: str, key: str) -> bool:
 
 def _says_what_the_key_says(answer: str, key: str) -> bool:
     """Return whether a key is yes or no, "unknown" or similar, or all or none of the above, and the answer agrees."""
-    meant = _meaning(key)
+    meant = _canonical_meaning(key)
     if meant in ("true", "false"):
         verdict = _VERDICT.match(answer)
-        return verdict is not None and _meaning(verdict[1]) == meant
-    return (meant in ("all", "none") or unanswerable(without_letter(key))) and _meaning(answer) == meant
+        return verdict is not None and _canonical_meaning(verdict[1]) == meant
+    return (meant in ("all", "none") or says_unanswerable(without_letter(key))) and _canonical_meaning(answer) == meant
 
 
-def _meaning(text: str) -> str:
+def _canonical_meaning(text: str) -> str:
     words = " ".join(meaningful_words(without_letter(text)))
     return _SAME.get(words, words)
 

@@ -154,22 +154,22 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     """
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
-        return _failed(missing)
+        return _failed_parse(missing)
     reason = no_answer(text)
     if reason is not None and not begins_like("statement about the passage", text):
-        return _failed(reason)
+        return _failed_parse(reason)
     rating = named_rating(text, top)
     if rating is not None:
         return Parsed(rating, "graded")
     if reason is not None:
-        return _failed(reason)
+        return _failed_parse(reason)
     if begins_like("apology", text):
-        return _failed(REFUSED)
+        return _failed_parse(REFUSED)
     if top < MAX_RATING:
-        return _failed("no rating")
+        return _failed_parse("no rating")
     if names_number(text):
-        return _failed(NO_RATING)
-    return Parsed(0 if unanswerable(text) or ill_formed(text) else 1, "defaulted")
+        return _failed_parse(NO_RATING)
+    return Parsed(0 if says_unanswerable(text) or ill_formed(text) else 1, "defaulted")
 
 
 def missing_answer(text: str, complete: bool) -> str | None:
@@ -232,15 +232,15 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     if first is not None:
         return Parsed(first, "graded")
     if (missing := missing_answer(text, complete)) is not None:
-        return _failed(missing)
+        return _failed_parse(missing)
     if (reason := no_answer(text)) is not None:
-        return _failed(reason)
+        return _failed_parse(reason)
     if match is None:
         return _verdict_in_prose(text)
     if match[1].upper() == ABSTENTION:
-        return _failed(UNDECIDED)
+        return _failed_parse(UNDECIDED)
     if _goes_on(text, match.end(), _other_words(match[1]), bare=True)[0]:
-        return _failed(BOTH)
+        return _failed_parse(BOTH)
     return Parsed(_VERDICTS[match[1].lower()], "graded")
 
 
@@ -250,8 +250,8 @@ _LONGEST_PROSE = 100_000  # characters in which yes and no are searched; models 
 def _verdict_in_prose(text: str) -> Parsed:
     verdicts = _verdicts_in(text[:_LONGEST_PROSE])
     if len(verdicts) > 1:
-        return _failed(BOTH)
-    return Parsed(verdicts.pop(), "graded") if verdicts else _failed("neither yes nor no")
+        return _failed_parse(BOTH)
+    return Parsed(verdicts.pop(), "graded") if verdicts else _failed_parse("neither yes nor no")
 
 
 def settled_yes_no(text: str) -> bool:
@@ -276,16 +276,16 @@ def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Pa
     """
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
-        return _failed(missing)
+        return _failed_parse(missing)
     match = _LETTER.match(text)
     position = {letter.lower(): n for n, letter in enumerate(letters)}.get(match[1].lower()) if match else None
     if match is None or position is None:
-        return _failed(f"none of the letters {', '.join(letters)}")
+        return _failed_parse(f"none of the letters {', '.join(letters)}")
     following = text[match.end() :]
     if match[1] in ("a", "A", "i", "I") and following[:1].isspace() and following.lstrip(" \t\u00a0")[:1].isalnum():
-        return _failed(f"ambiguous: {match[1]} may be a word")
+        return _failed_parse(f"ambiguous: {match[1]} may be a word")
     if _goes_on(text, match.end(), _other_letters(match[1], letters), bare=False)[0]:
-        return _failed("ambiguous: more than one letter")
+        return _failed_parse("ambiguous: more than one letter")
     return Parsed(position, "graded")
 
 
@@ -324,15 +324,15 @@ def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tupl
     return False, False
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object after a check that its keys differ, because an answer with two ratings is ambiguous."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise ValueError("duplicate key")
-    return found
+    return fields
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys)
 
 
 def _read_json(text: str, begin: int) -> Any:
@@ -347,8 +347,8 @@ def parse_object(text: str) -> dict[str, Any] | None:
     """Return the first JSON object in a text, which may have prose or a fence around it; None without one."""
     text = without_thoughts(text)
     opening = text.find("{")
-    found = _read_json(text, opening) if opening >= 0 else None
-    return found if isinstance(found, dict) else None
+    value = _read_json(text, opening) if opening >= 0 else None
+    return value if isinstance(value, dict) else None
 
 
 def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
@@ -365,9 +365,9 @@ def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -
     if type(rating) is float and rating.is_integer():  # JSON Schema counts 4.0 as an integer
         rating = int(rating)
     if type(rating) is not int:  # True is an int as well
-        return _failed("the rating in the JSON is not a whole number")
+        return _failed_parse("the rating in the JSON is not a whole number")
     if not 0 <= rating <= top:
-        return _failed(f"rating {_short(rating)} is out of range (0 to {top})")
+        return _failed_parse(f"rating {_short_number(rating)} is out of range (0 to {top})")
     return Parsed(rating, "graded")
 
 
@@ -384,11 +384,11 @@ def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] =
     if isinstance(answer, Parsed):
         return answer
     if not isinstance(answer, str):
-        return _failed(f"the JSON has no text under {field}")
+        return _failed_parse(f"the JSON has no text under {field}")
     options = {letter.lower(): n for n, letter in enumerate(letters)} or _VERDICTS
     given = answer.strip().lower()
     if given not in options:
-        return _failed(
+        return _failed_parse(
             UNDECIDED if given.upper() == ABSTENTION else f"the {field} in the JSON is not among the choices"
         )
     return Parsed(options[given], "graded")
@@ -402,22 +402,22 @@ def _only_value(text: str, field: str, complete: bool) -> Any:
     """Return the only field's value of an object that is the whole text, or a `Parsed` with the reason of a failure."""
     text = without_thoughts(text)
     if (missing := missing_answer(text, complete)) is not None:
-        return _failed(missing)
+        return _failed_parse(missing)
     bare = text.lstrip("\ufeff").lstrip()
     opening = _FENCE.match(bare)
     if opening is None:
-        return _failed(no_answer(text) or NO_JSON)
+        return _failed_parse(no_answer(text) or NO_JSON)
     try:
-        found, end = _DECODER.raw_decode(bare, opening.end())
+        fields, end = _DECODER.raw_decode(bare, opening.end())
     except (ValueError, RecursionError):  # malformed or cut off; nested too deeply for Python
-        return _failed(MALFORMED)
+        return _failed_parse(MALFORMED)
     if not _AFTER.fullmatch(bare, end):
-        return _failed(NO_JSON)
-    if field not in found:
-        return _failed(f"the JSON has no {field}")
-    if len(found) > 1:
-        return _failed(f"{MORE_FIELDS} {field}")
-    return found[field]
+        return _failed_parse(NO_JSON)
+    if field not in fields:
+        return _failed_parse(f"the JSON has no {field}")
+    if len(fields) > 1:
+        return _failed_parse(f"{MORE_FIELDS} {field}")
+    return fields[field]
 
 
 def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
@@ -434,16 +434,16 @@ def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
     opening = re.search(r"[\[{]", text)
     if opening is None:
         return [], EMPTY if _is_empty(text) else WITHOUT_JSON
-    found = _read_json(text, opening.start())
-    if found is None:
+    value = _read_json(text, opening.start())
+    if value is None:
         return [], MALFORMED
-    if isinstance(found, dict):
-        found = found.get(field)
-        if not isinstance(found, list):
+    if isinstance(value, dict):
+        value = value.get(field)
+        if not isinstance(value, list):
             return [], f"the JSON has no list under {field}"
-    if not all(isinstance(item, str) for item in found):
+    if not all(isinstance(item, str) for item in value):
         return [], ITEM_NOT_TEXT
-    items = list(dict.fromkeys(filter(None, (item.strip() for item in found))))
+    items = list(dict.fromkeys(filter(None, (item.strip() for item in value))))
     return items, None if items else EMPTY_LIST
 
 
@@ -474,21 +474,21 @@ _HEDGED = re.compile(
 )
 
 
-def unanswerable(text: str) -> bool:
+def says_unanswerable(text: str) -> bool:
     """Return whether a text says that there is no answer.
 
     The text is one of the paper's expressions, or begins with one that has several words. It may also begin with a
     sentence that denies an answer ("The passage does not answer the question.") without a later reservation.
     """
-    bare = " ".join(_bare(text).lower().replace("’", "'").split())
+    bare = " ".join(_strip_punctuation(text).lower().replace("’", "'").split())
     if bare in UNANSWERABLE or any(
         bare.startswith(expression) and not bare[len(expression)].isalnum()
         for expression in UNANSWERABLE
         if " " in expression and len(bare) > len(expression)
     ):
         return True
-    said = _SAYS_UNANSWERABLE.match(bare)
-    return said is not None and _HEDGED.search(bare, said.end()) is None
+    denial = _SAYS_UNANSWERABLE.match(bare)
+    return denial is not None and _HEDGED.search(bare, denial.end()) is None
 
 
 # Roman numerals up to 20: longer ones can be words as well (mix, vivid).
@@ -503,7 +503,7 @@ def ill_formed(text: str) -> bool:
     return not stripped.isalnum() and _ILL_FORMED.fullmatch(stripped) is not None
 
 
-def _bare(text: str) -> str:
+def _strip_punctuation(text: str) -> str:
     """Return a text without leading and trailing characters that are neither letters nor digits."""
     places = [place for place, sign in enumerate(text) if sign.isalnum()]
     return text[places[0] : places[-1] + 1] if places else ""
@@ -514,9 +514,9 @@ def _is_empty(text: str) -> bool:
     return all(unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs") for c in text)
 
 
-def _short(number: int) -> str:
+def _short_number(number: int) -> str:
     return str(number) if abs(number) < 10**20 else "a huge number"
 
 
-def _failed(reason: str) -> Parsed:
+def _failed_parse(reason: str) -> Parsed:
     return Parsed(None, "failed", reason)

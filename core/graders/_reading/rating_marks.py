@@ -129,21 +129,21 @@ def named_rating(text: str, top: int) -> int | None:
     "4 out of 5", "**4**"). Without these, the last mention counts ("a rating of 3"). A rating that is denied or only
     considered ("a rating of 5 needs more") does not count.
     """
-    text = _plain(text, top)
-    named = sorted(_all_named(text, top), key=lambda one: one.begin)
-    bare = {one.rating for one in named if one.how == "bare"}
-    labels = [one.rating for one in named if one.how == "label"]
+    text = _normalise_digits(text, top)
+    named = sorted(_all_named(text, top), key=lambda mark: mark.begin)
+    bare = {mark.rating for mark in named if mark.how == "bare"}
+    labels = [mark.rating for mark in named if mark.how == "label"]
     if bare:
         if labels:
             return labels[-1]
         return bare.pop() if len(bare) == 1 else None
-    marks = [one.rating for one in named if one.how in ("label", "statement")] or [one.rating for one in named]
+    marks = [mark.rating for mark in named if mark.how in ("label", "statement")] or [mark.rating for mark in named]
     return marks[-1] if marks else None
 
 
 def begins_with_rating(text: str, top: int) -> bool:
     """Return whether a text begins with a rating, with or without a label, that no further character can change."""
-    text = _plain(text, top)
+    text = _normalise_digits(text, top)
     first = next(_all_named(text, top), None)
     if first is None or first.how not in ("bare", "label") or _FIRST_ITEM.match(text):
         return False
@@ -154,7 +154,7 @@ def begins_with_rating(text: str, top: int) -> bool:
 def names_number(text: str) -> bool:
     """Return whether a text has a number outside of words or between syllables, or a rating word before a colon
     without a readable value."""
-    text = _plain(text, 0)
+    text = _normalise_digits(text, 0)
     return (
         any(not _in_word(text, number) for number in _NUMBER.finditer(text))
         or any(unicodedata.category(sign) in ("No", "Nl") or sign in _STAR + _NO_STAR for sign in text)
@@ -162,16 +162,16 @@ def names_number(text: str) -> bool:
     )
 
 
-def _plain(text: str, top: int) -> str:
+def _normalise_digits(text: str, top: int) -> str:
     """Return a text with digits, stars and words for ratings as ASCII digits."""
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in text.translate(_FORMS))
-        text = _STARS.sub(lambda run: _counted(run, top), text)
+        text = _STARS.sub(lambda run: _count_stars(run, top), text)
         text = _UNIT.sub(" ", text)
     return _WORD.sub(lambda word: word[1] + str(_WORDS.index(word[2].lower())), text)
 
 
-def _counted(run: re.Match[str], top: int) -> str:
+def _count_stars(run: re.Match[str], top: int) -> str:
     full, empty = len(run["full"]), len(run["empty"])
     return str(full) if (full + empty == top if empty else 1 < full <= top) else run[0]
 
@@ -181,13 +181,13 @@ def _all_named(text: str, top: int) -> Iterator[Named]:
     is_list = (_FIRST_ITEM.match(text) and _SECOND_ITEM.search(text)) or _VERDICT_ITEM.match(text)
     for pattern, how, ends in _MARKS[1:] if is_list else _MARKS:
         for mark in pattern.finditer(text):
-            found = _number_at(text, mark.end(), top)
-            if found is None or _DENIED_AFTER.match(text, found[1]):
+            number = _number_at(text, mark.end(), top)
+            if number is None or _DENIED_AFTER.match(text, number[1]):
                 continue
-            rating, end, shared = found
+            rating, end, shared = number
             fits = ends is None or (_SHARE_ENDS if shared else ends).match(text, end)
             if fits and not _DENIED.search(text[max(mark.start() - _SENTENCE, 0) : mark.start()]):
-                strength = next(one for one, sign in _KINDS if sign.search(mark[0])) if how is None else how
+                strength = next(kind for kind, sign in _KINDS if sign.search(mark[0])) if how is None else how
                 yield Named(rating, strength, mark.start(), end)
 
 
@@ -216,7 +216,7 @@ required."""
 def _number_at(text: str, begin: int, top: int) -> tuple[int, int, bool] | None:
     """Return the rating at a position, its end, and whether the top of the scale follows it ("4/5")."""
     number = _NUMBER.match(text, begin)
-    if number is None or _in_word(text, number) or _precedes(_MORE_BEFORE, text, begin):
+    if number is None or _in_word(text, number) or _matches_before(_MORE_BEFORE, text, begin):
         return None
     whole = None if text[number.end() : number.end() + 1].isnumeric() else _WHOLE.fullmatch(number[0])
     if whole is None or int(whole[1]) > top or whole[2] not in (None, str(top)):
@@ -233,9 +233,9 @@ def _in_word(text: str, number: re.Match[str]) -> bool:
     """Return whether digits are part of a word, a price, or the divisor after a slash."""
     begin, end = number.span()
     price = text[max(begin - 1, 0) : begin] == "$" and text[end : end + 1] != "$"  # "$5" is a price, "$5$" is a formula
-    return price or _precedes(_WORD_BEFORE, text, begin) or _WORD_AFTER.match(text, end) is not None
+    return price or _matches_before(_WORD_BEFORE, text, begin) or _WORD_AFTER.match(text, end) is not None
 
 
-def _precedes(signs: re.Pattern[str], text: str, position: int) -> bool:
+def _matches_before(signs: re.Pattern[str], text: str, position: int) -> bool:
     """Return whether up to two characters before a position match."""
     return signs.search(text, max(position - 2, 0), position) is not None

@@ -7,11 +7,11 @@ from ._answer_scores import (
     Scored as Scored,
     Tested as Tested,
     against_people as against_people,
-    conventional as conventional,
     correlate_queries as correlate_queries,
     halves_test as halves_test,
-    retrieved as retrieved,
-    score as score,
+    mean_retrieval_scores as mean_retrieval_scores,
+    score_outcomes as score_outcomes,
+    score_retrieval as score_retrieval,
     threshold_curve as threshold_curve,
 )
 from ._answer_texts import (
@@ -25,9 +25,9 @@ from ._answer_texts import (
     Texts as Texts,
     Verdict as Verdict,
     Verdicts as Verdicts,
-    best as best,
+    best_score as best_score,
+    corrected_verdicts as corrected_verdicts,
     greedy_f1 as greedy_f1,
-    likeness as likeness,
-    propose as propose,
-    settled as settled,
+    propose_case as propose_case,
+    similarity_to_gold as similarity_to_gold,
 )

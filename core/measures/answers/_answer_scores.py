@@ -14,11 +14,11 @@ from .._means_and_tests import (
     SAMPLES,
     Array,
     Interval,
+    defined_quotients,
     drawn_counts,
-    harmonic,
-    interval,
+    harmonic_mean,
     mean_and_standard_error,
-    quotients,
+    percentile_interval,
 )
 
 
@@ -44,7 +44,7 @@ class Retrieved:
         return self.recall > 0
 
 
-def retrieved(
+def score_retrieval(
     ranking: Sequence[str], gold: Collection[str], k: int, same: Mapping[str, Collection[str]] | None = None
 ) -> Retrieved:
     """Return Recall@k, Precision@k and F1@k of one query.
@@ -71,7 +71,7 @@ def retrieved(
     stands_for = [{one for one in (passage, *(same or {}).get(passage, ())) if one in gold} for passage in ranking[:k]]
     places = tuple(at for at, found in enumerate(stands_for) if found)
     recall, precision = len(set().union(*stands_for)) / len(set(gold)), len(places) / k
-    return Retrieved(recall, precision, harmonic(precision, recall), places)
+    return Retrieved(recall, precision, harmonic_mean(precision, recall), places)
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,14 @@ class Conventional:
     f1_of_means: float | None
 
 
-def conventional(queries: Collection[Retrieved]) -> Conventional:
-    """Return the means over queries of the results of `retrieved`."""
-    recall = mean_and_standard_error(one.recall for one in queries)
-    precision = mean_and_standard_error(one.precision for one in queries)
-    of_means = None if recall[0] is None or precision[0] is None else harmonic(precision[0], recall[0])
-    return Conventional(len(queries), recall, precision, mean_and_standard_error(one.f1 for one in queries), of_means)
+def mean_retrieval_scores(queries: Collection[Retrieved]) -> Conventional:
+    """Return the means over queries of the results of `score_retrieval`."""
+    recall = mean_and_standard_error(query.recall for query in queries)
+    precision = mean_and_standard_error(query.precision for query in queries)
+    of_means = None if recall[0] is None or precision[0] is None else harmonic_mean(precision[0], recall[0])
+    return Conventional(
+        len(queries), recall, precision, mean_and_standard_error(query.f1 for query in queries), of_means
+    )
 
 
 Outcome = float | None
@@ -129,7 +131,7 @@ class Scored:
         return not self.failed and not self.waiting
 
 
-def score(outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()) -> Scored:
+def score_outcomes(outcomes: Mapping[str, Outcome], queries: Collection[str], skipped: Collection[str] = ()) -> Scored:
     """Return the mean over queries of an answer check's results.
 
     Source: llm-reteval specification, section 4.4.
@@ -196,18 +198,18 @@ def correlate_queries(
         if pairs
         else (np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
     )
-    why = _undefined(cells, len(pairs))
+    why = _why_undefined(cells, len(pairs))
     if why is not None:
         return QueryCorrelation(Interval(None, undefined=why), len(pairs), len(kept) - len(pairs), taken)
     value = float(_weighted_spearman(cells, counts[None].astype(np.float64))[0])
     dice = np.random.default_rng(seed)
     # Queries with the same pair of values form one cell. Drawing cells by their counts is the same as drawing queries.
     drawn = dice.multinomial(len(pairs), counts / counts.sum(), size=samples).astype(np.float64)
-    found = interval(value, _weighted_spearman(cells, drawn))
+    found = percentile_interval(value, _weighted_spearman(cells, drawn))
     return QueryCorrelation(found, len(pairs), len(kept) - len(pairs), taken)
 
 
-def _undefined(cells: Array, queries: int) -> str | None:
+def _why_undefined(cells: Array, queries: int) -> str | None:
     if queries < FEW:
         return f"too few queries ({queries})"
     constant = [side for side, column in zip(("first", "second"), cells.T, strict=True) if np.ptp(column) == 0]
@@ -225,7 +227,7 @@ def _weighted_spearman(cells: Array, counts: Array) -> Array:
     n = counts.sum(axis=1, keepdims=True)
     x, y = x - (x * counts).sum(axis=1, keepdims=True) / n, y - (y * counts).sum(axis=1, keepdims=True) / n
     spread = np.sqrt((counts * x**2).sum(axis=1) * (counts * y**2).sum(axis=1))
-    return np.clip(quotients((counts * x * y).sum(axis=1), spread, spread > 1e-9), -1, 1)
+    return np.clip(defined_quotients((counts * x * y).sum(axis=1), spread, spread > 1e-9), -1, 1)
 
 
 def _mid_ranks(values: Array, counts: Array) -> Array:
@@ -311,19 +313,21 @@ def against_people(
         groups: the group of each answer, such as its question. The bootstrap draws whole groups; None draws answers.
         samples, seed: number of resamples and seed of the bootstrap.
     """
-    known, truth, group = _known(verdicts, people, groups)
+    known, truth, group = _judged_answers(verdicts, people, groups)
     said = np.array([float(verdicts[at] or 0) > 0.5 for at in known], dtype=bool)
     # Whether each answer is TP, FP, FN or TN.
     cells = np.stack([said & truth, said & ~truth, ~said & truth, ~said & ~truth], axis=1).astype(np.float64)
-    drawn = _drawn(cells, group, samples, seed)
+    drawn = _resampled_counts(cells, group, samples, seed)
     tp, fp, fn, tn = (int(number) for number in cells.sum(axis=0))
-    found = {
-        name: interval(_or_none(values[0]), values[1:], why)
+    coefficients = {
+        name: percentile_interval(_or_none(values[0]), values[1:], why)
         for (name, values), why in zip(
-            _coefficients(np.concatenate([cells.sum(axis=0, keepdims=True), drawn])).items(), _WHY, strict=True
+            _confusion_coefficients(np.concatenate([cells.sum(axis=0, keepdims=True), drawn])).items(),
+            _WHY,
+            strict=True,
         )
     }
-    return Against(len(known), len(people) - len(known), tp, fp, fn, tn, **found)
+    return Against(len(known), len(people) - len(known), tp, fp, fn, tn, **coefficients)
 
 
 _WHY = (
@@ -342,7 +346,7 @@ def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], poin
         people: whether people accept each answer.
         points: maximum number of thresholds. With more distinct scores, the thresholds are quantiles.
     """
-    known, truth, _ = _known(scores, people, None)
+    known, truth, _ = _judged_answers(scores, people, None)
     numbers = np.array([float(scores[at] or 0) for at in known])
     if not len(numbers):
         return []
@@ -354,7 +358,7 @@ def threshold_curve(scores: Sequence[float | None], people: Sequence[bool], poin
     return [
         Point(float(threshold), float(accuracy), _or_none(kappa), _or_none(precision), _or_none(recall))
         for threshold, accuracy, kappa, precision, recall in zip(
-            thresholds, *_coefficients(_at_thresholds(numbers, truth, thresholds)).values(), strict=True
+            thresholds, *_confusion_coefficients(_at_thresholds(numbers, truth, thresholds)).values(), strict=True
         )
     ]
 
@@ -390,16 +394,16 @@ def halves_test(
     Returns:
         None if no threshold can be chosen: fewer than two groups, or a half whose coefficient is undefined.
     """
-    known, _, _ = _known(scores, people, groups)
+    known, _, _ = _judged_answers(scores, people, groups)
     names = list(groups) if groups is not None else list(range(len(people)))
     distinct = list(dict.fromkeys(names[at] for at in known))
     order = np.random.default_rng(seed).permutation(len(distinct))
     chosen = {distinct[at] for at in order[: len(distinct) // 2]}
-    one, other = ([at for at in known if (names[at] in chosen) == side] for side in (True, False))
-    threshold = best_threshold([scores[at] for at in one], [people[at] for at in one], by)
+    tuned, other = ([at for at in known if (names[at] in chosen) == side] for side in (True, False))
+    threshold = best_threshold([scores[at] for at in tuned], [people[at] for at in tuned], by)
     if threshold is None or not other:
         return None
-    found = [
+    estimates = [
         against_people(
             [(scores[at] or 0.0) >= limit for at in other],
             [people[at] for at in other],
@@ -409,10 +413,10 @@ def halves_test(
         )
         for limit in (threshold, usual)
     ]
-    return Tested(threshold, len(one), len(other), *found)
+    return Tested(threshold, len(tuned), len(other), *estimates)
 
 
-def _known(
+def _judged_answers(
     values: Sequence[float | bool | None], people: Sequence[bool], groups: Sequence[Hashable] | None
 ) -> tuple[list[int], NDArray[np.bool_], NDArray[np.int64]]:
     """Return the positions of the answers with a value, people's results for them, and their group numbers."""
@@ -423,7 +427,7 @@ def _known(
     return known, np.array([bool(people[at]) for at in known], dtype=bool), np.array(group, dtype=np.int64)
 
 
-def _drawn(cells: Array, group: NDArray[np.int64], samples: int, seed: int) -> Array:
+def _resampled_counts(cells: Array, group: NDArray[np.int64], samples: int, seed: int) -> Array:
     """Return TP, FP, FN and TN in each resample of the groups: (samples, 4)."""
     groups = int(group.max()) + 1 if len(group) else 0
     totals = np.zeros((groups, 4))
@@ -440,16 +444,16 @@ def _at_thresholds(scores: Array, truth: NDArray[np.bool_], thresholds: ArrayLik
     return np.stack([tp, len(scores) - below - tp, fn, tn], axis=1).astype(np.float64)
 
 
-def _coefficients(counts: Array) -> dict[str, Array]:
+def _confusion_coefficients(counts: Array) -> dict[str, Array]:
     """Return accuracy, kappa, precision and recall of rows of TP, FP, FN, TN; NaN if undefined."""
     tp, fp, fn, tn = counts.T
     n = tp + fp + fn + tn
     same, chance = tp + tn, (tp + fp) * (tp + fn) + (fn + tn) * (fp + tn)
     return {
-        "accuracy": quotients(same, n),
-        "kappa": quotients(n * same - chance, n * n - chance),
-        "precision": quotients(tp, tp + fp),
-        "recall": quotients(tp, tp + fn),
+        "accuracy": defined_quotients(same, n),
+        "kappa": defined_quotients(n * same - chance, n * n - chance),
+        "precision": defined_quotients(tp, tp + fp),
+        "recall": defined_quotients(tp, tp + fn),
     }
 
 

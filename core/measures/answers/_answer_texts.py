@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...grouping import grouped
-from ...text import stem, without_citations
+from ...grouping import group_pairs
+from ...text import stem_word, without_citations
 from .._intents import SIMILARITIES
-from .._means_and_tests import harmonic
+from .._means_and_tests import harmonic_mean
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.bleu import BLEU
@@ -35,7 +35,7 @@ _PUNCTUATION = re.compile(
 
 
 @lru_cache(maxsize=50_000)
-def plain(text: str) -> str:
+def normalise_text(text: str) -> str:
     """Normalise a text: lower case, without citation marks and articles, words separated by one space.
 
     Punctuation separates words, except in words such as U.S., don't, 1,000 and 3.5. Source: after Rajpurkar et al.,
@@ -45,27 +45,29 @@ def plain(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", words).split())
 
 
-def contains(text: str, part: str) -> bool:
-    """Return whether a text contains the words of a part in sequence, both normalised by `plain`.
+def contains_words(text: str, part: str) -> bool:
+    """Return whether a text contains the words of a part in sequence, both normalised by `normalise_text`.
 
     False for a part without words.
     """
-    wanted = plain(part)
-    return bool(wanted) and f" {wanted} " in f" {plain(text)} "
+    wanted = normalise_text(part)
+    return bool(wanted) and f" {wanted} " in f" {normalise_text(text)} "
 
 
-def containing(passages: Sequence[str], answers: Sequence[str]) -> int | None:
+def find_containing(passages: Sequence[str], answers: Sequence[str]) -> int | None:
     """Return the position, from 0, of the first passage that contains any of the answers; None without one."""
-    return next((at for at, text in enumerate(passages) if any(contains(text, one) for one in answers)), None)
+    return next((at for at, text in enumerate(passages) if any(contains_words(text, one) for one in answers)), None)
 
 
-def shingles(text: str) -> frozenset[str]:
+def make_shingles(text: str) -> frozenset[str]:
     """Return the runs of five words of a normalised text, or the whole text if it is shorter."""
-    words = plain(text).split()
+    words = normalise_text(text).split()
     return frozenset(" ".join(words[at : at + SHINGLE]) for at in range(max(len(words) - SHINGLE + 1, 1))) - {""}
 
 
-def likeness(passages: Sequence[str], gold: Sequence[str], cosines: NDArray[Any] | None = None) -> NDArray[np.float64]:
+def similarity_to_gold(
+    passages: Sequence[str], gold: Sequence[str], cosines: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
     """Return the similarity of each passage to each gold passage.
 
     The similarity is 1 if they are equal after normalisation. Otherwise it is the Jaccard similarity |A ∩ B| / |A ∪ B|
@@ -79,16 +81,16 @@ def likeness(passages: Sequence[str], gold: Sequence[str], cosines: NDArray[Any]
     Returns:
         Numbers up to 1, (p, g). Texts without words have similarity 0.
     """
-    left, right = [shingles(text) for text in passages], [shingles(text) for text in gold]
-    found = np.zeros((len(passages), len(gold)))
-    for row, one in enumerate(left):
+    left, right = [make_shingles(text) for text in passages], [make_shingles(text) for text in gold]
+    similarity = np.zeros((len(passages), len(gold)))
+    for row, shingles_left in enumerate(left):
         for column, other in enumerate(right):
-            union = len(one | other)
-            if plain(passages[row]) == plain(gold[column]):
-                found[row, column] = float(bool(one))
+            union = len(shingles_left | other)
+            if normalise_text(passages[row]) == normalise_text(gold[column]):
+                similarity[row, column] = float(bool(shingles_left))
             elif union:
-                found[row, column] = len(one & other) / union
-    return found if cosines is None else np.maximum(found, np.asarray(cosines, np.float64))
+                similarity[row, column] = len(shingles_left & other) / union
+    return similarity if cosines is None else np.maximum(similarity, np.asarray(cosines, np.float64))
 
 
 Score = Callable[[str, str], float]
@@ -97,7 +99,7 @@ Score = Callable[[str, str], float]
 
 def exact_match(answer: str, reference: str) -> float:
     """Return 1 if both texts are equal after normalisation, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
-    return float(plain(answer) == plain(reference))
+    return float(normalise_text(answer) == normalise_text(reference))
 
 
 def token_f1(answer: str, reference: str) -> float:
@@ -106,12 +108,12 @@ def token_f1(answer: str, reference: str) -> float:
     A repeated word counts as often as both texts have it. Two texts without words are equal.
     Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script.
     """
-    return _shared(plain(answer), plain(reference))
+    return _shared_word_share(normalise_text(answer), normalise_text(reference))
 
 
 def is_contained(answer: str, reference: str) -> float:
     """Return 1 if the answer contains the words of the right answer in sequence, else 0."""
-    return float(contains(answer, reference))
+    return float(contains_words(answer, reference))
 
 
 def rouge_1(answer: str, reference: str) -> float:
@@ -120,26 +122,26 @@ def rouge_1(answer: str, reference: str) -> float:
 
     Source: Lin, ROUGE, 2004; words as in the package rouge-score, but in all scripts.
     """
-    return _shared(_lettered(answer), _lettered(reference))
+    return _shared_word_share(_only_letters(answer), _only_letters(reference))
 
 
-def chrf(answer: str, reference: str) -> float:
+def score_chrf(answer: str, reference: str) -> float:
     """Return chrF after normalisation: F-score of one to six characters in a row, recall twice as heavy (Popović,
     2015)."""
-    return _chrf()(plain(answer), plain(reference))
+    return _chrf_scorer()(normalise_text(answer), normalise_text(reference))
 
 
-def bleu(answer: str, reference: str) -> float:
+def score_bleu(answer: str, reference: str) -> float:
     """Return BLEU of the normalised texts with up to four words, or as many as the answer has (effective order).
 
     Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential smoothing.
     """
-    given, right = plain(answer), plain(reference)
+    given, right = normalise_text(answer), normalise_text(reference)
     # Rounding can put the score of equal texts slightly above 100.
-    return min(float(_bleu().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
+    return min(float(_bleu_scorer().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
 
 
-def meteor(answer: str, reference: str) -> float:
+def score_meteor(answer: str, reference: str) -> float:
     """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R / (.9 P + .1 R).
 
     m is the number of matching words; P is m / (words of the answer), and R is m / (words of the reference). A chunk is
@@ -148,10 +150,12 @@ def meteor(answer: str, reference: str) -> float:
     Snowball.
     Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
     """
-    ours, theirs = _lettered(answer).split(), _lettered(reference).split()
+    ours, reference_words = _only_letters(answer).split(), _only_letters(reference).split()
     pairs: dict[int, int] = {}
-    for form in (str, stem):
-        free = grouped((form(theirs[at]), at) for at in sorted(set(range(len(theirs))) - set(pairs.values())))
+    for form in (str, stem_word):
+        free = group_pairs(
+            (form(reference_words[at]), at) for at in sorted(set(range(len(reference_words))) - set(pairs.values()))
+        )
         for at, word in enumerate(ours):
             if at not in pairs and (places := free.get(form(word))):
                 # Prefer the position that continues the chunk, if it is free.
@@ -161,9 +165,9 @@ def meteor(answer: str, reference: str) -> float:
         return 0.0
     m = len(pairs)
     chunks = sum(pairs.get(at - 1) != place - 1 for at, place in pairs.items())
-    if chunks == 1 and m == len(ours) == len(theirs):
+    if chunks == 1 and m == len(ours) == len(reference_words):
         return 1.0
-    precision, recall = m / len(ours), m / len(theirs)
+    precision, recall = m / len(ours), m / len(reference_words)
     return precision * recall / (0.9 * precision + 0.1 * recall) * (1 - 0.5 * (chunks / m) ** 3)
 
 
@@ -184,29 +188,29 @@ def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> fl
         return 0.0
     cosines = answer @ reference.T
     precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
-    return harmonic(precision, recall) if precision > 0 and recall > 0 else 0.0
+    return harmonic_mean(precision, recall) if precision > 0 and recall > 0 else 0.0
 
 
 TEXT_SCORES: dict[str, Score] = {
     "em": exact_match,
     "f1": token_f1,
     "rouge1": rouge_1,
-    "bleu": bleu,
-    "chrf": chrf,
-    "meteor": meteor,
+    "bleu": score_bleu,
+    "chrf": score_chrf,
+    "meteor": score_meteor,
     "contains": is_contained,
 }
 """The scores that need only two texts, by the name of the answer check."""
 
 
-def best(score: Score, answer: str, references: Sequence[str]) -> float | None:
+def best_score(score: Score, answer: str, references: Sequence[str]) -> float | None:
     """Return the best score over several right answers; None without right answers, 0 for an empty answer."""
     if not references:
         return None
     return max(score(answer, one) for one in references) if answer.strip() else 0.0
 
 
-def _shared(answer: str, reference: str) -> float:
+def _shared_word_share(answer: str, reference: str) -> float:
     """Return the number of shared words as a share of the mean number of words.
 
     A repeated word counts as often as both texts have it.
@@ -216,18 +220,18 @@ def _shared(answer: str, reference: str) -> float:
     return 2 * (given & right).total() / words if words else 1.0
 
 
-def _lettered(text: str) -> str:
+def _only_letters(text: str) -> str:
     text = without_citations(text).lower()
     return " ".join("".join(sign if sign.isalnum() else " " for sign in text).split())
 
 
 @cache
-def _chrf() -> Score:
+def _chrf_scorer() -> Score:
     return SIMILARITIES["chrF"].scorer()
 
 
 @cache
-def _bleu() -> BLEU:
+def _bleu_scorer() -> BLEU:
     from sacrebleu.metrics.bleu import BLEU
 
     return BLEU(effective_order=True)
@@ -291,8 +295,8 @@ class Texts:
         passages: the top k, best first.
         draws: the answers from the gold passages.
         gold_answers: the right answers, if any.
-        similar: similarity of each passage to each gold passage, (k, gold passages), from `likeness`; None if not
-            computed.
+        similar: similarity of each passage to each gold passage, (k, gold passages), from `similarity_to_gold`; None if
+            not computed.
     """
 
     answer: str
@@ -319,7 +323,7 @@ class Proposal:
     passage: int | None = None
 
 
-def propose(verdicts: Verdicts, texts: Texts) -> Proposal:
+def propose_case(verdicts: Verdicts, texts: Texts) -> Proposal:
     """Return the case of a query, by the first row of `ROWS` that its verdicts match.
 
     Source: llm-reteval, section 4.1; the table is that of its specification, section 8.
@@ -331,13 +335,13 @@ def propose(verdicts: Verdicts, texts: Texts) -> Proposal:
     return decide(verdicts, texts)
 
 
-def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _missing_evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
     """No gold passage was retrieved, but the answer agrees with an answer from the gold passages."""
     if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
         place = int(texts.similar.max(axis=1).argmax())
         alike = f"similarity {texts.similar.max():.2f}"
         return Proposal("B", f"Passage {place + 1} is almost identical to a gold passage ({alike}).", ("A",), place)
-    place_of_answer = containing(texts.passages, [texts.answer, *texts.gold_answers])
+    place_of_answer = find_containing(texts.passages, [texts.answer, *texts.gold_answers])
     if place_of_answer is not None:
         has = "contains the answer but is not annotated as relevant"
         return Proposal("A", f"Passage {place_of_answer + 1} {has}.", ("K",), place_of_answer)
@@ -347,16 +351,16 @@ def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
     return Proposal("K", "The answer is right, but no retrieved passage contains it.", ("A",))
 
 
-def _distracted(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _distracted_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
     """A gold passage was retrieved, but the answer differs from the right answer from the gold passages."""
-    place = containing(texts.passages, [texts.answer])
+    place = find_containing(texts.passages, [texts.answer])
     reason = "The answer from the gold passages alone is right, but the answer from all passages is wrong."
     if place is None:
         return Proposal("C", f"{reason} No retrieved passage contains the wrong answer.", ("F",))
     return Proposal("C", f"{reason} Passage {place + 1} contains the wrong answer.", ("F",), place)
 
 
-def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _unable_model(verdicts: Verdicts, texts: Texts) -> Proposal:
     """No answer from the gold passages is right."""
     if verdicts.gpteval:
         return Proposal("D", "The answer is right, but no answer from the gold passages is right.", ("F",))
@@ -365,7 +369,7 @@ def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
     )
 
 
-def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _differing_draws(verdicts: Verdicts, texts: Texts) -> Proposal:
     """The answer is right, but the comparison found it different from the answers from the gold passages."""
     same = _same_words(texts)
     if same is not None:
@@ -376,7 +380,7 @@ def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
     return Proposal("E", "The answer is right, but differs from a right answer made from the gold passages.", ("F",))
 
 
-def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _false_agreement(verdicts: Verdicts, texts: Texts) -> Proposal:
     """The answer is wrong, but the comparison found that it agrees with an answer from the gold passages."""
     same = _same_words(texts)
     if verdicts.goldeval is False and same is not None:
@@ -387,26 +391,28 @@ def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
     return Proposal("F", "The answer is wrong but was called the same as one from the gold passages.", ("D",))
 
 
-def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _unexplained_difference(verdicts: Verdicts, texts: Texts) -> Proposal:
     """A gold passage was retrieved, the answer differs from those from gold passages, and may be right or wrong."""
     same = _same_words(texts)
     if same is not None:
         return Proposal("F", f"The answer {same}, but they were called different.", ("C", "E"))
-    found = _distracted(verdicts, texts)
+    distraction = _distracted_answer(verdicts, texts)
     reason = "A gold passage was retrieved, but the answer differs from those from the gold passages."
-    if found.passage is not None:
-        reason += f" Passage {found.passage + 1} contains it."
-    return Proposal("C", f"{reason} Without gold answers, it is unknown which is right.", ("E", "F"), found.passage)
+    if distraction.passage is not None:
+        reason += f" Passage {distraction.passage + 1} contains it."
+    return Proposal(
+        "C", f"{reason} Without gold answers, it is unknown which is right.", ("E", "F"), distraction.passage
+    )
 
 
-def _wrong(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _wrong_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
     """A gold passage was retrieved, the answer is wrong, and the answers from gold passages may be right or wrong."""
-    found = _distracted(verdicts, texts)
+    distraction = _distracted_answer(verdicts, texts)
     reason = "A gold passage was retrieved, but the answer is wrong. The answers from gold passages are unchecked."
-    return Proposal("C", reason, ("D", "F"), found.passage)
+    return Proposal("C", reason, ("D", "F"), distraction.passage)
 
 
-def _nothing(verdicts: Verdicts, texts: Texts) -> Proposal:
+def _no_case(verdicts: Verdicts, texts: Texts) -> Proposal:
     reasons = (
         (verdicts.reteval is None, "The answers were not compared, or the comparison failed."),
         (verdicts.recall is None, "The query has no known gold passage."),
@@ -416,22 +422,22 @@ def _nothing(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
-    ("*?**", _nothing),
-    ("011*", _evidence),
-    ("1001", _distracted),
-    ("*010", _unable),
-    ("*011", _draws),
-    ("010*", _agreeing),
-    ("110*", _agreeing),
-    ("1000", _unable),
-    ("000*", _nothing),
+    ("*?**", _no_case),
+    ("011*", _missing_evidence),
+    ("1001", _distracted_answer),
+    ("*010", _unable_model),
+    ("*011", _differing_draws),
+    ("010*", _false_agreement),
+    ("110*", _false_agreement),
+    ("1000", _unable_model),
+    ("000*", _no_case),
     # Rows that the paper's table lacks: a value is unknown, or all values agree.
-    ("*01?", _draws),
-    ("100?", _wrong),
-    ("?10*", _agreeing),
-    ("01?*", _evidence),
-    ("10?*", _apart),
-    ("****", _nothing),
+    ("*01?", _differing_draws),
+    ("100?", _wrong_answer),
+    ("?10*", _false_agreement),
+    ("01?*", _missing_evidence),
+    ("10?*", _unexplained_difference),
+    ("****", _no_case),
 )
 """Patterns of r, e, t and s (1 yes, 0 no, ? unknown, * any), each with the function that proposes the case. The
 first matching row counts. Source: llm-reteval specification, section 8."""
@@ -439,14 +445,14 @@ first matching row counts. Source: llm-reteval specification, section 8."""
 
 def _same_words(texts: Texts) -> str | None:
     """Return a phrase on the match of the answer and a draw: equal, or one contains the other. None without a match."""
-    if any(plain(texts.answer) == plain(draw) and plain(draw) for draw in texts.draws):
+    if any(normalise_text(texts.answer) == normalise_text(draw) and normalise_text(draw) for draw in texts.draws):
         return "equals one from the gold passages"
-    if any(contains(texts.answer, draw) or contains(draw, texts.answer) for draw in texts.draws):
+    if any(contains_words(texts.answer, draw) or contains_words(draw, texts.answer) for draw in texts.draws):
         return "contains one from the gold passages, or is part of one"
     return None
 
 
-def settled(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
+def corrected_verdicts(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
     """Return the verdicts of Recall and LLM-retEval, corrected by a confirmed case.
 
     In the cases A, B and C, Recall failed: its verdict becomes the verdict of LLM-retEval. In the cases D, E and F,

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, Estimates, compare, estimates, quantile, unbeaten
+from ._audited_scores import CONFIDENCE, Estimates, compare_all_systems, estimate_sums, find_unbeaten, t_quantile
 from ._gain_estimates import Corrected
-from ._sampling_design import FLOOR, Array, Flags, chances
+from ._sampling_design import FLOOR, Array, Flags, inclusion_chances
 
 CORRELATION = 0.5
 """The assumed correlation of predictions with judgments before any judgment."""
@@ -56,7 +56,7 @@ def expected_width(
         size: shape (N,), to which chances are proportional; ones and `floor=1` for the uniform design.
         spread: spread of gains around predictions, shape (N,) or one number for all passages.
         budgets: B expected numbers of judgments.
-        floor: see `chances`.
+        floor: see `inclusion_chances`.
         known: the passages known before the audit, without the passages judged in its batches.
         confidence: confidence of the intervals.
 
@@ -67,12 +67,12 @@ def expected_width(
 
     parts = np.atleast_2d(rows) ** 2 * np.broadcast_to(spread, np.shape(size)) ** 2
     open_ = np.ones(len(size), bool) if known is None else ~known
-    found = []
+    widths = []
     for budget in budgets:
-        pi = chances(size, budget, floor, open_)
+        pi = inclusion_chances(size, budget, floor, open_)
         left = np.divide(1.0, pi, out=np.ones_like(pi), where=pi > 0) - 1
-        found.append(2 * ndtri((1 + confidence) / 2) * np.sqrt(parts @ left))
-    return np.array(found)
+        widths.append(2 * ndtri((1 + confidence) / 2) * np.sqrt(parts @ left))
+    return np.array(widths)
 
 
 def judgments_needed(
@@ -132,7 +132,7 @@ SPENDING = 2.0
 """Power of the spending function alpha (k / K)^2. Looks at few judgments may err less often than later looks."""
 
 
-def spending(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, ...]:
+def spend_level(alpha: float, looks: int, power: float = SPENDING) -> tuple[float, ...]:
     """Return the part of the level that each look may spend.
 
     alpha_k = alpha ((k / K)^power - ((k - 1) / K)^power), the power family of Kim and DeMets (Biometrika 74, 1987;
@@ -166,7 +166,7 @@ def level_at(alpha: float, looks: int, look: int, power: float = SPENDING) -> fl
     Args:
         look: number of the look, from 1 to `looks`.
     """
-    return spending(alpha, looks, power)[look - 1]
+    return spend_level(alpha, looks, power)[look - 1]
 
 
 @dataclass(frozen=True)
@@ -175,76 +175,76 @@ class Told:
 
     Args:
         holds: whether it can be made, so that the audit may stop.
-        systems: positions of systems. From `better`, the better system; from `best`, the systems that may be best; from
-            `precise`, the systems whose interval is still too wide.
+        systems: positions of systems. From `decide_better`, the better system; from `decide_best`, the systems that may
+            be best; from `decide_precise`, the systems whose interval is still too wide.
     """
 
     holds: bool
     systems: tuple[int, ...]
 
 
-def better(w: Array, found: Corrected, first: int, second: int, level: float) -> Told:
+def decide_better(w: Array, corrected: Corrected, first: int, second: int, level: float) -> Told:
     """Test the statement "A is better than B", or the reverse.
 
     It holds if the two-sided p value of no difference is at most the level.
 
     Args:
         w: shape (S, N).
-        found: the estimated gains.
+        corrected: the estimated gains.
         first, second: positions of A and B.
         level: level of this look, from `level_at`.
 
     Returns:
         The better system; empty if the statement does not hold.
     """
-    told = compare(w[[first, second]], found)
+    told = compare_all_systems(w[[first, second]], corrected)
     value = told.difference.value[0]
     if told.p[0] > level or value == 0:
         return Told(False, ())
     return Told(True, (first if value > 0 else second,))
 
 
-def best(w: Array, found: Corrected, level: float) -> Told:
+def decide_best(w: Array, corrected: Corrected, level: float) -> Told:
     """Test which system is best: remove the systems that are significantly worse than another system.
 
     A system is removed if any other system is better at the one-sided level / (S - 1). Only its own S - 1 comparisons
     can remove the best system. So this happens with a probability of at most the level (subset selection by pairwise
     comparisons; Gupta, Technometrics 7, 1965).
 
-    Args: see `better`.
+    Args: see `decide_better`.
 
     Returns:
         The remaining systems, including systems equal to a remaining system. The statement holds if one remains.
     """
     if len(w) < 2:
         return Told(True, tuple(range(len(w))))
-    left = tuple(np.flatnonzero(unbeaten(compare(w, found), len(w), level)).tolist())
+    left = tuple(np.flatnonzero(find_unbeaten(compare_all_systems(w, corrected), len(w), level)).tolist())
     return Told(len(left) == 1, left)
 
 
-def precise(w: Array, found: Corrected, half_width: float, level: float) -> Told:
+def decide_precise(w: Array, corrected: Corrected, half_width: float, level: float) -> Told:
     """Test the statement "all scores within +-h": the half-width of every simultaneous interval is at most h.
 
     Each interval has the confidence 1 - level / S (Bonferroni), so that all intervals hold together.
 
     Args:
         half_width: h, in the unit of the scores.
-        w, found, level: see `better`.
+        w, corrected, level: see `decide_better`.
 
     Returns:
         The systems whose interval is wider or unknown. The statement holds without such systems.
     """
-    told = simultaneous(w, found, level)
+    told = simultaneous_intervals(w, corrected, level)
     wide = np.flatnonzero(~(told.width / 2 <= half_width))
     return Told(not len(wide), tuple(wide.tolist()))
 
 
-def simultaneous(w: Array, found: Corrected, level: float) -> Estimates:
+def simultaneous_intervals(w: Array, corrected: Corrected, level: float) -> Estimates:
     """Return intervals that hold together, for all rows, with probability 1 - level (Bonferroni).
 
     With the level of each look, the intervals of all looks hold together with probability 1 - alpha.
     """
-    told = estimates(w, found)
-    each = level / len(told.value)
-    half = told.error * quantile(1 - each / 2, told.degrees)
-    return Estimates(told.value, told.error, told.degrees, told.value - half, told.value + half, 1 - each)
+    sums = estimate_sums(w, corrected)
+    each = level / len(sums.value)
+    half = sums.error * t_quantile(1 - each / 2, sums.degrees)
+    return Estimates(sums.value, sums.error, sums.degrees, sums.value - half, sums.value + half, 1 - each)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from .._means_and_tests import holm, maximal_sections
+from .._means_and_tests import adjust_holm, maximal_sections
 from ._gain_estimates import Corrected
 from ._sampling_design import Array, Flags
 
@@ -68,9 +68,9 @@ class Estimates:
         return replace(self, error=error, low=low, high=high)
 
 
-def estimates(
+def estimate_sums(
     w: Array,
-    found: Corrected,
+    corrected: Corrected,
     *,
     variance: Variance = "pool",
     queries: NDArray[np.int64] | None = None,
@@ -93,7 +93,7 @@ def estimates(
 
     Args:
         w: shape (M, N), the weights of M sums over the N passages.
-        found: the estimated gains.
+        corrected: the estimated gains.
         variance: the population of the interval, see `VARIANCES`.
         queries: shape (N,), the number of each passage's query from 0 to Q - 1; needed if `variance` is `queries`.
         confidence: confidence of each interval by itself.
@@ -105,35 +105,35 @@ def estimates(
         InputError: the variance is `queries`, and `queries` is missing or has fewer than 2 queries.
     """
     rows = np.atleast_2d(w)
-    value = rows @ found.gains
+    value = rows @ corrected.gains
     if variance == "queries":
         if queries is None or (count := int(queries.max(initial=-1)) + 1) < 2:
             raise InputError(
                 "single-query", "The variance over queries needs at least two queries.", "Use the variance of the pool."
             )
         sums = np.zeros((count, len(rows)))
-        np.add.at(sums, queries, (rows * found.gains).T)
+        np.add.at(sums, queries, (rows * corrected.gains).T)
         error = np.sqrt(count * sums.var(axis=0, ddof=1))
         degrees = np.full(len(rows), count - 1.0)
     else:
         # Few passages of a pool are judged, and only these have a variance.
-        at = np.flatnonzero(found.variances)
-        parts = rows[:, at] ** 2 * found.variances[at]
+        at = np.flatnonzero(corrected.variances)
+        parts = rows[:, at] ** 2 * corrected.variances[at]
         total = parts.sum(axis=1)
         error = np.sqrt(total)
         degrees = degrees_of(total, (parts**2).sum(axis=1))
-    half = error * quantile((1 + confidence) / 2, degrees)
-    told = Estimates(value, error, degrees, value - half, value + half, confidence)
-    return told.without(_untested(rows, found)) if variance == "pool" else told
+    half = error * t_quantile((1 + confidence) / 2, degrees)
+    estimated = Estimates(value, error, degrees, value - half, value + half, confidence)
+    return estimated.without(_untested_sums(rows, corrected)) if variance == "pool" else estimated
 
 
-def _untested(rows: Array, found: Corrected) -> Flags:
+def _untested_sums(rows: Array, corrected: Corrected) -> Flags:
     """Return which sums have inexact passages but no judged passage among these."""
     unknown = np.zeros(len(rows), bool)
-    if found.unsure is None or found.tested is None:
+    if corrected.unsure is None or corrected.tested is None:
         return unknown
-    left = np.flatnonzero(~(rows[:, found.tested] != 0).any(axis=1))
-    unknown[left] = (rows[np.ix_(left, np.flatnonzero(found.unsure))] != 0).any(axis=1)
+    left = np.flatnonzero(~(rows[:, corrected.tested] != 0).any(axis=1))
+    unknown[left] = (rows[np.ix_(left, np.flatnonzero(corrected.unsure))] != 0).any(axis=1)
     return unknown
 
 
@@ -147,7 +147,7 @@ def degrees_of(total: Array, squares: Array) -> Array:
     return np.asarray(np.divide(2 * total**2, squares, out=np.full(np.shape(total), np.inf), where=squares > 0))
 
 
-def quantile(chance: float, degrees: Array) -> Array:
+def t_quantile(chance: float, degrees: Array) -> Array:
     """Return the quantile of Student's t; the normal quantile if degrees are infinite."""
     from scipy.special import ndtri, stdtrit
 
@@ -175,9 +175,9 @@ class Comparisons:
     adjusted: Array
 
 
-def compare(
+def compare_all_systems(
     w: Array,
-    found: Corrected,
+    corrected: Corrected,
     *,
     variance: Variance = "pool",
     queries: NDArray[np.int64] | None = None,
@@ -185,28 +185,30 @@ def compare(
 ) -> Comparisons:
     """Compare every two systems. Equal weights cancel, so differences are more precise than scores.
 
-    Args: see `estimates`; `w` has shape (S, N), a row per system.
+    Args: see `estimate_sums`; `w` has shape (S, N), a row per system.
     """
     first, second = np.triu_indices(len(w), 1)
     unknown = np.zeros(len(first), bool)
     if variance == "pool":
-        unknown = _untested_pairs(w, found, first, second)
-        w, found = _of_judged(w, found)
-    told = estimates(w[first] - w[second], found, variance=variance, queries=queries, confidence=confidence)
-    told = told.without(unknown)
-    p = p_values(told)
-    return Comparisons(first, second, told, p, np.array(holm(p.tolist())))
+        unknown = _untested_pairs(w, corrected, first, second)
+        w, corrected = _of_judged(w, corrected)
+    differences = estimate_sums(
+        w[first] - w[second], corrected, variance=variance, queries=queries, confidence=confidence
+    )
+    differences = differences.without(unknown)
+    p = p_values(differences)
+    return Comparisons(first, second, differences, p, np.array(adjust_holm(p.tolist())))
 
 
-def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second: NDArray[np.int64]) -> Flags:
+def _untested_pairs(w: Array, corrected: Corrected, first: NDArray[np.int64], second: NDArray[np.int64]) -> Flags:
     """Return which differences have a part without judgments: the whole difference, or the score of either system.
 
     Judgments of one system's passages show nothing about the error of the other system's score.
     """
     unknown = np.zeros(len(first), bool)
-    if found.unsure is None or found.tested is None:
+    if corrected.unsure is None or corrected.tested is None:
         return unknown
-    tested, unsure, alone = w[:, found.tested], w[:, found.unsure], _untested(w, found)
+    tested, unsure, alone = w[:, corrected.tested], w[:, corrected.unsure], _untested_sums(w, corrected)
     same = ~(tested[first] != tested[second]).any(axis=1)
     # All columns are read only for these pairs, which are few.
     for pair in np.flatnonzero(same | alone[first] | alone[second]):
@@ -217,38 +219,38 @@ def _untested_pairs(w: Array, found: Corrected, first: NDArray[np.int64], second
     return unknown
 
 
-def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
+def _of_judged(w: Array, corrected: Corrected) -> tuple[Array, Corrected]:
     """Return data with the same sums and variances but far fewer columns: the judged passages, and one column for all
     other passages."""
-    at = np.flatnonzero(found.variances)
-    rest = w @ found.gains - w[:, at] @ found.gains[at]
-    gains, variances = np.append(found.gains[at], 1.0), np.append(found.variances[at], 0.0)
-    return np.column_stack([w[:, at], rest]), Corrected(gains, variances, found.judged, found.missed)
+    at = np.flatnonzero(corrected.variances)
+    rest = w @ corrected.gains - w[:, at] @ corrected.gains[at]
+    gains, variances = np.append(corrected.gains[at], 1.0), np.append(corrected.variances[at], 0.0)
+    return np.column_stack([w[:, at], rest]), Corrected(gains, variances, corrected.judged, corrected.missed)
 
 
-def p_values(told: Estimates) -> Array:
+def p_values(sums: Estimates) -> Array:
     """Return two-sided p values of the hypothesis that the value is 0.
 
     If the error is 0, p is 1 for the value 0, and 0 for other values. If the error is unknown, p is 1.
     """
     from scipy.special import ndtr, stdtr
 
-    certain = told.error <= 1e-12
-    t = np.abs(told.value) / np.where(certain, 1.0, told.error)
-    finite = np.isfinite(told.degrees)
-    tails = np.where(finite, stdtr(np.where(finite, np.maximum(told.degrees, 1.0), 1.0), -t), ndtr(-t))
-    found: Array = np.where(certain, np.where(np.abs(told.value) <= 1e-12, 1.0, 0.0), 2 * tails)
-    found[np.isnan(told.error)] = 1.0
-    return found
+    certain = sums.error <= 1e-12
+    t = np.abs(sums.value) / np.where(certain, 1.0, sums.error)
+    finite = np.isfinite(sums.degrees)
+    tails = np.where(finite, stdtr(np.where(finite, np.maximum(sums.degrees, 1.0), 1.0), -t), ndtr(-t))
+    p: Array = np.where(certain, np.where(np.abs(sums.value) <= 1e-12, 1.0, 0.0), 2 * tails)
+    p[np.isnan(sums.error)] = 1.0
+    return p
 
 
-def alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> list[list[int]]:
+def group_alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> list[list[int]]:
     """Return groups of systems that are not separated: maximal sections of the leaderboard without a significant
     difference.
 
     Args:
         values: shape (S,), the scores that order the leaderboard.
-        compared: from `compare`.
+        compared: from `compare_all_systems`.
         level: the probability of any false difference among all pairs.
 
     Returns:
@@ -262,7 +264,7 @@ def alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -
     return [order[first : last + 1].tolist() for first, last in groups]
 
 
-def unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
+def find_unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
     """Return which of `count` things are not worse than another one at the one-sided level / (count - 1), shape
     (count,)."""
     beyond = pairs.p / 2 <= level / max(1, count - 1)
@@ -275,7 +277,7 @@ def unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
 def machine_bias(
     w: Array,
     machine: Array,
-    found: Corrected,
+    corrected: Corrected,
     *,
     variance: Variance = "pool",
     queries: NDArray[np.int64] | None = None,
@@ -286,19 +288,19 @@ def machine_bias(
     Args:
         w: shape (S, N), the weights of the systems.
         machine: shape (N,), the gain of the machine's label; 0 without a label, as on the machine's leaderboard.
-        found, variance, queries, confidence: see `estimates`.
+        corrected, variance, queries, confidence: see `estimate_sums`.
 
     Returns:
         Arrays of shape (S,), with intervals.
     """
-    surplus = replace(found, gains=machine - found.gains)
-    return estimates(w, surplus, variance=variance, queries=queries, confidence=confidence)
+    surplus = replace(corrected, gains=machine - corrected.gains)
+    return estimate_sums(w, surplus, variance=variance, queries=queries, confidence=confidence)
 
 
 def group_bias(
     w: Array,
     machine: Array,
-    found: Corrected,
+    corrected: Corrected,
     members: Flags,
     *,
     variance: Variance = "pool",
@@ -309,16 +311,16 @@ def group_bias(
 
     Args:
         members: shape (S,), whether a system shares the machine's model family; neither all nor no systems.
-        w, machine, found, variance, queries, confidence: see `machine_bias`.
+        w, machine, corrected, variance, queries, confidence: see `machine_bias`.
 
     Returns:
         Arrays of shape (1,): mean bias of the members minus mean bias of the other systems.
     """
     contrast = w[members].mean(axis=0) - w[~members].mean(axis=0)
-    return machine_bias(contrast[None], machine, found, variance=variance, queries=queries, confidence=confidence)
+    return machine_bias(contrast[None], machine, corrected, variance=variance, queries=queries, confidence=confidence)
 
 
-def true_correlation(machine: Array, w: Array, found: Corrected, confidence: float = CONFIDENCE) -> Rate:
+def true_correlation(machine: Array, w: Array, corrected: Corrected, confidence: float = CONFIDENCE) -> Rate:
     """Return Pearson's correlation of the machine's scores with fully judged scores, corrected for sampling noise.
 
     The correlation with the audited scores is too low, because these contain sampling noise. The noise does not change
@@ -333,7 +335,7 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
     Args:
         machine: shape (S,), the machine's scores.
         w: shape (S, N), the weights of the systems.
-        found: the estimated gains.
+        corrected: the estimated gains.
         confidence: confidence of the interval.
 
     Returns:
@@ -341,24 +343,24 @@ def true_correlation(machine: Array, w: Array, found: Corrected, confidence: flo
         undefined if the audited scores differ by no more than their noise, or if no judgment shows their noise.
     """
     count = len(machine)
-    if np.isnan(estimates(w, found).error).all():
+    if np.isnan(estimate_sums(w, corrected).error).all():
         return UNDEFINED
-    scores = w @ found.gains
-    ours, theirs = machine - machine.mean(), scores - scores.mean()
+    scores = w @ corrected.gains
+    ours, deviations = machine - machine.mean(), scores - scores.mean()
     centred = w - w.mean(axis=0)
-    noise = (centred * found.variances) @ centred.T
-    variance = float((theirs**2).mean() - np.trace(noise) / count)
+    noise = (centred * corrected.variances) @ centred.T
+    variance = float((deviations**2).mean() - np.trace(noise) / count)
     spread = float((ours**2).mean())
     if count < 3 or spread <= 1e-24 or variance <= 1e-24:
         return UNDEFINED
-    shared = float((ours * theirs).mean())
+    shared = float((ours * deviations).mean())
     r = shared / (spread * variance) ** 0.5
     # d r = r (d log shared - d log variance / 2), in a form that is also valid for a covariance of 0.
-    slope = ours / (count * (spread * variance) ** 0.5) - r * theirs / (count * variance)
-    linear = float((slope @ w) ** 2 @ found.variances)
+    slope = ours / (count * (spread * variance) ** 0.5) - r * deviations / (count * variance)
+    linear = float((slope @ w) ** 2 @ corrected.variances)
     second = r**2 * float((noise**2).sum()) / (2 * count**2 * variance**2)
     error = (linear + second) ** 0.5
-    half = error * float(quantile((1 + confidence) / 2, np.array([np.inf]))[0])
+    half = error * float(t_quantile((1 + confidence) / 2, np.array([np.inf]))[0])
     value = float(np.clip(r, -1, 1))
     return Rate(value, max(-1.0, min(value, r - half)), min(1.0, max(value, r + half)))
 
@@ -372,7 +374,7 @@ def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CON
 
     Args:
         machine: shape (S,).
-        compared: every two systems, from `compare`.
+        compared: every two systems, from `compare_all_systems`.
         level: probability of any false difference among all pairs, and so of wrong bounds.
 
     Returns:
@@ -388,7 +390,7 @@ def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CON
     return (agreed - open_) / count, (agreed + open_) / count
 
 
-def composite(machine: Array, audited: Array, error: Array) -> Array:
+def composite_scores(machine: Array, audited: Array, error: Array) -> Array:
     """Return scores for an order of systems between the machine's order and the audited order.
 
     score_r = machine_r + mean(d) + B (d_r - mean(d)), with d_r = audited_r - machine_r, B = s^2 / (s^2 + mean
@@ -429,36 +431,37 @@ class GraderSet:
     behind: Estimates
 
 
-def compare_graders(w: Array, machines: Array, found: Corrected, level: float = 1 - CONFIDENCE) -> GraderSet:
+def compare_graders(w: Array, machines: Array, corrected: Corrected, level: float = 1 - CONFIDENCE) -> GraderSet:
     """Compare graders by the correlation of their leaderboards with the audited leaderboard.
 
     All graders are compared with the same audited scores t, so most of the sampling error cancels. With the
     standardised scores z of a grader, its correlation r has the slope (z - r z_t) / (S sd_t) in t. To first order, the
-    difference of two graders is therefore a weighted sum of gains, with an error from `estimates`. A grader is removed
-    if another one is better at the one-sided level / (G - 1), as in `best`. So the best grader is removed with
-    a probability of at most the level. Noise in t lowers all correlations by the same factor, which changes no order.
+    difference of two graders is therefore a weighted sum of gains, with an error from `estimate_sums`. A grader is
+    removed if another one is better at the one-sided level / (G - 1), as in `decide_best`. So the best grader is
+    removed with a probability of at most the level. Noise in t lowers all correlations by the same factor, which
+    changes no order.
 
     Args:
         w: shape (S, N), the weights of at least 3 systems with different audited scores.
         machines: shape (G, S), the score of each system on each grader's leaderboard; no leaderboard is constant.
-        found: the estimated gains, predicted from all graders alike.
+        corrected: the estimated gains, predicted from all graders alike.
         level: the probability of removing the best grader.
     """
-    scores = w @ found.gains
+    scores = w @ corrected.gains
     centred = machines - machines.mean(axis=1, keepdims=True)
     z, target = centred / centred.std(axis=1, keepdims=True), (scores - scores.mean()) / scores.std()
     value = (z * target).mean(axis=1)
     slopes = (z - value[:, None] * target) / (len(scores) * scores.std())
 
-    def differences(one: NDArray[np.intp], other: NDArray[np.intp]) -> Estimates:
-        told = estimates((slopes[one] - slopes[other]) @ w, found, confidence=1 - level)
-        exact, half = value[one] - value[other], told.high - told.value
-        return replace(told, value=exact, low=exact - half, high=exact + half)
+    def correlation_differences(first_graders: NDArray[np.intp], second_graders: NDArray[np.intp]) -> Estimates:
+        sums = estimate_sums((slopes[first_graders] - slopes[second_graders]) @ w, corrected, confidence=1 - level)
+        exact, half = value[first_graders] - value[second_graders], sums.high - sums.value
+        return replace(sums, value=exact, low=exact - half, high=exact + half)
 
     first, second = np.triu_indices(len(machines), 1)
-    told = differences(first, second)
-    pairs = Comparisons(first, second, told, p_values(told), np.empty(0))
+    pair_differences = correlation_differences(first, second)
+    pairs = Comparisons(first, second, pair_differences, p_values(pair_differences), np.empty(0))
     chosen = int(np.argmax(value))
     every = np.arange(len(machines))
-    behind = differences(np.full_like(every, chosen), every)
-    return GraderSet(value, unbeaten(pairs, len(machines), level), chosen, behind)
+    behind = correlation_differences(np.full_like(every, chosen), every)
+    return GraderSet(value, find_unbeaten(pairs, len(machines), level), chosen, behind)

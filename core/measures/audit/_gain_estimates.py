@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._sampling_design import Array, Flags, Item, Weights, shares
+from ._sampling_design import Array, Flags, Item, Weights, batch_shares
 
 FOLDS = 5
 FEWEST = 20
@@ -97,7 +97,7 @@ def pool_of(weights: Weights, columns: Mapping[str, Array], folds: int = FOLDS) 
     return Pool(x, folds_of(weights.items, folds), places.astype(np.int64))
 
 
-def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> Array:
+def fit_ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> Array:
     """Return the coefficients of a weighted ridge regression with an unpenalised intercept.
 
     They minimise sum weight (y - a - x b)^2 + sum penalty b^2. Source: Hoerl and Kennard, Ridge Regression,
@@ -119,13 +119,13 @@ def ridge(x: Array, y: Array, weight: Array, penalty: Array | float = RIDGE) -> 
     return np.linalg.solve(moments, full.T @ (scaled * y))
 
 
-def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: Flags | None = None) -> Array:
+def predict_gains(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: Flags | None = None) -> Array:
     """Return cross-fitted predictions: the predicted gain of each passage, learnt from passages of other folds.
 
-    With at least `FEWEST` learnt passages outside a fold, its predictions come from `ridge` on the features. Each query
-    has a random intercept, which `QUERY_RIDGE` shrinks towards 0. With fewer passages, the prediction is their weighted
-    mean; without passages, it is 0. Predictions are clipped to the range of gains outside the fold. The folds ensure
-    that a prediction does not depend on the draw of its own passage. So the audited scores are unbiased.
+    With at least `FEWEST` learnt passages outside a fold, its predictions come from `fit_ridge` on the features. Each
+    query has a random intercept, which `QUERY_RIDGE` shrinks towards 0. With fewer passages, the prediction is their
+    weighted mean; without passages, it is 0. Predictions are clipped to the range of gains outside the fold. The folds
+    ensure that a prediction does not depend on the draw of its own passage. So the audited scores are unbiased.
 
     Args:
         pool: features, folds and queries of the N passages.
@@ -139,7 +139,7 @@ def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: 
     Returns:
         Shape (N,).
     """
-    found = np.zeros(len(gains))
+    predicted = np.zeros(len(gains))
     shared = np.zeros(len(gains), bool) if common is None else common
     for fold in np.unique(pool.folds):
         inside = pool.folds == fold
@@ -148,23 +148,23 @@ def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: 
             continue
         y, own = gains[used], weight[used]
         if len(used) < FEWEST:
-            found[inside] = np.average(y, weights=own)
+            predicted[inside] = np.average(y, weights=own)
             continue
         at = np.flatnonzero(inside)
-        coefficients, level = _fit(pool.x[used], y, own, pool.queries[used])
+        coefficients, level = _fit_levels(pool.x[used], y, own, pool.queries[used])
         guess = coefficients[0] + pool.x[at] @ coefficients[1:]
         guess += np.array([level.get(query, 0.0) for query in pool.queries[at].tolist()])
-        found[at] = np.clip(guess, y.min(), y.max())
-    return found
+        predicted[at] = np.clip(guess, y.min(), y.max())
+    return predicted
 
 
-def _fit(x: Array, y: Array, weight: Array, queries: NDArray[np.int64]) -> tuple[Array, dict[int, float]]:
+def _fit_levels(x: Array, y: Array, weight: Array, queries: NDArray[np.int64]) -> tuple[Array, dict[int, float]]:
     """Return the intercept and coefficients, and the level of each query with judged passages."""
     present, place = np.unique(queries, return_inverse=True)
     own = np.zeros((len(y), len(present)))
     own[np.arange(len(y)), place] = 1.0
     penalty = np.concatenate([np.full(x.shape[1], RIDGE), np.full(len(present), QUERY_RIDGE)])
-    solved = ridge(np.column_stack([x, own]), y, weight, penalty)
+    solved = fit_ridge(np.column_stack([x, own]), y, weight, penalty)
     levels = solved[1 + x.shape[1] :]
     return solved[: 1 + x.shape[1]], dict(zip(present.tolist(), levels.tolist(), strict=True))
 
@@ -220,24 +220,24 @@ def combined_weights(batches: Sequence[Batch], share: Array) -> tuple[Array, Arr
 
     Args:
         batches: T batches in order.
-        share: shape (T, N), from `shares`.
+        share: shape (T, N), from `batch_shares`.
 
     Returns:
         (weight, spread), each of shape (N,). weight = sum_t share_t (known_t + judged_t / pi_t), and spread = sum_t
-        share_t^2 judged_t (1 - pi_t) / pi_t^2. The probability of being drawn and judged is pi, see `response`.
+        share_t^2 judged_t (1 - pi_t) / pi_t^2. The probability of being drawn and judged is pi, see `response_rate`.
     """
     weight = np.zeros(share.shape[1])
     spread = np.zeros(share.shape[1])
     for batch, own in zip(batches, share, strict=True):
         weight += own * batch.known
         at = np.flatnonzero(batch.judged & ~batch.known)
-        pi = (batch.chances * response(batch))[at]
+        pi = (batch.chances * response_rate(batch))[at]
         weight[at] += own[at] / pi
         spread[at] += own[at] ** 2 * (1 - pi) / pi**2
     return weight, spread
 
 
-def response(batch: Batch) -> float:
+def response_rate(batch: Batch) -> float:
     """Return the response rate of a batch: the share of its drawn passages that were judged; 1 if none was drawn.
 
     The model is that skipped passages, and passages that people could not judge, are missing at random among the drawn
@@ -270,12 +270,12 @@ def predict_batches(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
     for t, batch in enumerate(batches):
         before = learnt.copy()
         learnt |= batch.judged
-        weight, _ = combined_weights(batches[: t + 1], shares(planned[: t + 1]))
-        rows.append(predictions(pool, gains, learnt, weight, before))
+        weight, _ = combined_weights(batches[: t + 1], batch_shares(planned[: t + 1]))
+        rows.append(predict_gains(pool, gains, learnt, weight, before))
     return np.array(rows)
 
 
-def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Corrected:
+def correct_gains(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> Corrected:
     """Return the estimated gain of every passage from all batches together.
 
     Let a passage have the gain y and, in batch t, the prediction f_t. Its estimate is z_t = f_t + judged (y - f_t) /
@@ -283,7 +283,7 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
     section 6.3). With cross-fitted predictions it is prediction-powered inference (Angelopoulos et al., Science 382,
     2023; Zrnic and Candès, PNAS 121, 2024), with unequal probabilities as in Zrnic and Candès, ICML 2024. The combined
     estimate is sum_t share_t z_t. The shares are fixed beforehand. So it is unbiased, and the variances of the batches
-    add up; see `measures.audit.design`.
+    add up; see `audit.design_audit`.
 
     Args:
         batches: T batches in order, at least one.
@@ -301,14 +301,14 @@ def correct(batches: Sequence[Batch], planned: Array, gains: Array, predicted: A
                 f"Batch {number} has a drawn passage without a probability.",
                 "Use the probabilities with which the batch was drawn.",
             )
-    share = shares(planned[: len(batches)])
+    share = batch_shares(planned[: len(batches)])
     value = np.zeros(len(gains))
     variance = np.zeros(len(gains))
     unsure, tested = np.zeros(len(gains), bool), np.zeros(len(gains), bool)
     seen = np.nan_to_num(gains)
     for batch, own, f in zip(batches, share, predicted, strict=True):
         at = np.flatnonzero(batch.judged & ~batch.known)
-        pi = (batch.chances * response(batch))[at]
+        pi = (batch.chances * response_rate(batch))[at]
         residual = seen[at] - f[at]
         z = np.where(batch.known, seen, f)
         z[at] += residual / pi
@@ -337,7 +337,9 @@ def missing_bounds(
     """
     missed = np.any([batch.drawn for batch in batches], axis=0) & np.isnan(gains)
     whole = [Batch(one.chances, one.drawn, one.drawn & ~one.known, one.known) for one in batches]
-    least, most = (correct(whole, planned, np.where(missed, value, gains), predicted) for value in (lowest, highest))
+    least, most = (
+        correct_gains(whole, planned, np.where(missed, value, gains), predicted) for value in (lowest, highest)
+    )
     return least, most
 
 
@@ -349,7 +351,7 @@ _MIX = 0.2
 
 def residual_spread(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> float | None:
     """Return the weighted root mean square of gain minus prediction over the judged passages; None without them."""
-    squares, weight = _residuals(batches, planned, gains, predicted)
+    squares, weight = _squared_residuals(batches, planned, gains, predicted)
     at = weight > 0
     return float(np.sqrt(np.average(squares[at], weights=weight[at]))) if at.any() else None
 
@@ -365,12 +367,12 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
     Args:
         pool: features of the N passages.
         batches: T batches so far.
-        planned, gains, predicted: as for `correct`.
+        planned, gains, predicted: as for `correct_gains`.
 
     Returns:
         Shape (N,), above 0; all are 1 with fewer than `FEWEST` judged passages, or if all predictions were exact.
     """
-    squares, weight = _residuals(batches, planned, gains, predicted)
+    squares, weight = _squared_residuals(batches, planned, gains, predicted)
     at = np.flatnonzero(weight > 0)
     if len(at) < FEWEST:
         return np.ones(len(gains))
@@ -381,17 +383,17 @@ def expected_spread(pool: Pool, batches: Sequence[Batch], planned: Array, gains:
     x = np.column_stack([pool.x, latest, latest**2])
     scale = x.std(axis=0)
     x = (x - x.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    b = ridge(x[at], squares[at], weight[at], _PENALTY)
+    b = fit_ridge(x[at], squares[at], weight[at], _PENALTY)
     fitted = np.clip(b[0] + x @ b[1:], _LEAST * mean, _MOST * mean)
     return np.asarray(np.sqrt((1 - _MIX) * fitted + _MIX * mean))
 
 
-def _residuals(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> tuple[Array, Array]:
+def _squared_residuals(batches: Sequence[Batch], planned: Array, gains: Array, predicted: Array) -> tuple[Array, Array]:
     """Return squared residuals from the prediction of each passage's own batch, and the weights of judged passages."""
     squares, sampled = np.zeros(len(gains)), np.zeros(len(gains), bool)
     for batch, f in zip(batches, predicted, strict=False):
         at = batch.judged & ~batch.known
         squares[at] = (gains[at] - f[at]) ** 2
         sampled |= at
-    weight, _ = combined_weights(batches, shares(planned[: len(batches)]))
+    weight, _ = combined_weights(batches, batch_shares(planned[: len(batches)]))
     return squares, np.where(sampled, weight, 0.0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, known_or_none, quantile
+from ._audited_scores import CONFIDENCE, UNDEFINED, Rate, degrees_of, known_or_none, t_quantile
 from ._sampling_design import Array, Flags
 
 _STEP = 1e-6
@@ -40,7 +41,7 @@ class Confusion:
     spread: Array
 
 
-def confusion(
+def estimate_confusion(
     labels: Array, judgments: Array, weight: Array, spread: Array, levels: Sequence[float] | None = None
 ) -> Confusion:
     """Return the table of labels by judgments for the pool, estimated from its judged passages.
@@ -65,11 +66,11 @@ def confusion(
             "unknown-level", "A judgment has an unknown level.", "Name every level that assessors can give."
         )
     own = np.searchsorted(rows, labels[seen])
-    said = np.searchsorted(columns, judgments[seen])
+    judged_columns = np.searchsorted(columns, judgments[seen])
     shape = (len(rows), len(columns))
     counts, judged = np.zeros(shape), np.zeros(shape)
-    np.add.at(counts, (own, said), weight[seen])
-    np.add.at(judged, (own, said), 1.0)
+    np.add.at(counts, (own, judged_columns), weight[seen])
+    np.add.at(judged, (own, judged_columns), 1.0)
     known = np.array([(labels == row).sum() for row in rows], dtype=np.float64)
     total = counts.sum(axis=1)
     scale = np.divide(known, total, out=np.full(len(rows), np.nan), where=total > 0)
@@ -79,13 +80,13 @@ def confusion(
         counts * scale[:, None],
         judged,
         own,
-        said,
+        judged_columns,
         weight[seen] * scale[own],
         spread[seen] * scale[own] ** 2,
     )
 
 
-def statistic(
+def table_statistic(
     table: Confusion,
     of: Callable[[Array], float],
     *,
@@ -100,7 +101,7 @@ def statistic(
     Methodology 24, 1998). So its width is above 0 even if all judgments agree. Other statistics have a t interval.
 
     Args:
-        table: from `confusion`.
+        table: from `estimate_confusion`.
         of: the function from counts of shape (A, J), with NaN in rows without judged passages; NaN if undefined.
         share: whether the value is a share of passages, between 0 and 1.
         confidence: confidence of the interval.
@@ -109,24 +110,24 @@ def statistic(
     value = float(of(counts))
     if not np.isfinite(value):
         return UNDEFINED
-    slope = _slopes(of, counts)
+    slope = _count_slopes(of, counts)
     total = counts.sum(axis=1, keepdims=True)
     mean = np.divide((slope * counts).sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
     parts = table.spread * (slope - mean)[table.own, table.said] ** 2
     variance = float(parts.sum())
     degrees = degrees_of(np.array([variance]), np.array([(parts**2).sum()]))
     if not share:
-        half = variance**0.5 * float(quantile((1 + confidence) / 2, degrees)[0])
+        half = variance**0.5 * float(t_quantile((1 + confidence) / 2, degrees)[0])
         return Rate(value, value - half, value + half)
     if table.spread.sum() <= 0:
         return Rate(value, value, value)
     seen = variance > 0 and 0 < value < 1
-    effective = value * (1 - value) / variance if seen else _effective(table, of)
+    effective = value * (1 - value) / variance if seen else _effective_number(table, of)
     low, high = exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
     return Rate(value, low, high)
 
 
-def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
+def _effective_number(table: Confusion, of: Callable[[Array], float]) -> float:
     """Return the effective number of judgments of a share if all judgments agree, so that no variance is visible.
 
     It is computed from a table with half a judgment more in every cell.
@@ -135,23 +136,23 @@ def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
     inside = table.judged.sum(axis=1, keepdims=True) > 0
     chance = judged / judged.sum(axis=1, keepdims=True)
     counts = np.where(inside, chance * table.counts.sum(axis=1, keepdims=True), np.nan)
-    value, slope = float(of(counts)), _slopes(of, counts)
+    value, slope = float(of(counts)), _count_slopes(of, counts)
     spread = np.bincount(table.own, weights=table.spread, minlength=len(counts))
     mean = (chance * slope).sum(axis=1, keepdims=True)
     variance = float(spread @ (chance * (slope - mean) ** 2).sum(axis=1))
     return value * (1 - value) / variance if variance > 0 else float("inf")
 
 
-def _slopes(of: Callable[[Array], float], counts: Array) -> Array:
+def _count_slopes(of: Callable[[Array], float], counts: Array) -> Array:
     """Return the derivative of the function by every cell; it is one-sided for a count of 0."""
     step = _STEP * np.nansum(counts)
-    found = np.zeros_like(counts)
+    slopes = np.zeros_like(counts)
     for cell in np.ndindex(*counts.shape):
         above, below = counts.copy(), counts.copy()
         above[cell] += step
         below[cell] = max(0.0, float(below[cell]) - step)
-        found[cell] = (of(above) - of(below)) / (above[cell] - below[cell])
-    return np.nan_to_num(found)
+        slopes[cell] = (of(above) - of(below)) / (above[cell] - below[cell])
+    return np.nan_to_num(slopes)
 
 
 def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -184,7 +185,7 @@ class Quality:
     prevalence: Rate
 
 
-def quality(
+def estimate_quality(
     labels: Array,
     judgments: Array,
     weight: Array,
@@ -199,39 +200,43 @@ def quality(
     Args:
         label_from: the lowest label that counts as relevant.
         judgment_from: the lowest judgment that counts as relevant.
-        labels, judgments, weight, spread, confidence: see `confusion` and `statistic`.
+        labels, judgments, weight, spread, confidence: see `estimate_confusion` and `table_statistic`.
     """
     said = np.where(np.isnan(judgments), np.nan, judgments >= judgment_from)
     relevant = np.where(np.isnan(labels), np.nan, labels >= label_from)
-    table = confusion(relevant, said, weight, spread, (0.0, 1.0))
+    table = estimate_confusion(relevant, said, weight, spread, (0.0, 1.0))
     # If the labels of the pool have only one side, the other row is empty.
     place = [int(label) for label in table.labels]
 
-    def full(counts: Array) -> Array:
+    def full_table(counts: Array) -> Array:
         whole = np.zeros((2, 2))
         whole[place] = counts
         return whole
 
-    def rate(of: Callable[[Array], float], share: bool = True) -> Rate:
-        return statistic(table, lambda counts: of(full(counts)), share=share, confidence=confidence)
+    def table_rate(of: Callable[[Array], float], share: bool = True) -> Rate:
+        return table_statistic(table, lambda counts: of(full_table(counts)), share=share, confidence=confidence)
 
     return Quality(
-        rate(lambda c: _ratio(c[1, 1], c[1].sum())),
-        rate(lambda c: _ratio(c[1, 1], c[:, 1].sum())),
-        rate(lambda c: _ratio(np.trace(c), c.sum())),
-        rate(_kappa, share=False),
-        rate(lambda c: _ratio(c[:, 1].sum(), c.sum())),
+        table_rate(lambda c: _ratio_or_nan(c[1, 1], c[1].sum())),
+        table_rate(lambda c: _ratio_or_nan(c[1, 1], c[:, 1].sum())),
+        table_rate(lambda c: _ratio_or_nan(np.trace(c), c.sum())),
+        table_rate(_table_kappa, share=False),
+        table_rate(lambda c: _ratio_or_nan(c[:, 1].sum(), c.sum())),
     )
 
 
-def _ratio(part: float, whole: float) -> float:
+def _ratio_or_nan(part: float, whole: float) -> float:
     return float(part / whole) if whole > 0 else float("nan")
 
 
-def _kappa(counts: Array) -> float:
+def _table_kappa(counts: Array) -> float:
     total = counts.sum()
     chance = float((counts.sum(axis=0) * counts.sum(axis=1)).sum() / total**2)
     return float((np.trace(counts) / total - chance) / (1 - chance)) if chance < 1 else float("nan")
+
+
+def _share_of_first_row(column: int, counts: Array) -> float:
+    return float(counts[0, column] / counts.sum())
 
 
 @dataclass(frozen=True)
@@ -253,7 +258,7 @@ class Meaning:
     mean: float | None
 
 
-def meanings(
+def label_meanings(
     labels: Array,
     judgments: Array,
     weight: Array,
@@ -266,21 +271,21 @@ def meanings(
     The probabilities are valid for the pool as a whole. Among passages that a system ranks high, the same label is
     right more often or less often. So do not use them to correct a leaderboard; the difference estimator does that.
 
-    Args: see `confusion`.
+    Args: see `estimate_confusion`.
 
     Returns:
         One row per label of the pool, rising. A label without judged passages has no probabilities.
     """
-    whole = confusion(labels, judgments, weight, spread, levels)
+    whole = estimate_confusion(labels, judgments, weight, spread, levels)
     rows = []
     for i, label in enumerate(whole.labels):
         passages, judged = int((labels == label).sum()), int(whole.judged[i].sum())
         if not judged:
             rows.append(Meaning(int(label), passages, 0, {}, None))
             continue
-        own = confusion(np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments)
+        own = estimate_confusion(np.where(labels == label, labels, np.nan), judgments, weight, spread, whole.judgments)
         chances = {
-            int(level): statistic(own, lambda counts, j=j: float(counts[0, j] / counts.sum()), confidence=confidence)  # type: ignore[misc]
+            int(level): table_statistic(own, partial(_share_of_first_row, j), confidence=confidence)
             for j, level in enumerate(own.judgments)
         }
         mean = float(own.counts[0] @ np.array(own.judgments) / own.counts.sum())
@@ -301,7 +306,7 @@ class Threshold:
     quality: Quality
 
 
-def thresholds(
+def quality_by_threshold(
     labels: Array,
     judgments: Array,
     weight: Array,
@@ -312,7 +317,7 @@ def thresholds(
 ) -> list[Threshold]:
     """Return the quality of labels at every min rating: every label except the lowest, from which all are relevant.
 
-    Args: see `quality`.
+    Args: see `estimate_quality`.
 
     Returns:
         A row per min rating, rising.
@@ -321,7 +326,7 @@ def thresholds(
     return [
         Threshold(
             int(level),
-            quality(
+            estimate_quality(
                 labels,
                 judgments,
                 weight,
@@ -335,7 +340,7 @@ def thresholds(
     ]
 
 
-def balanced(found: Sequence[Threshold]) -> Threshold | None:
+def balanced_threshold(qualities: Sequence[Threshold]) -> Threshold | None:
     """Return the min rating with the smallest difference of precision and recall.
 
     There, about as many passages are labelled relevant as are relevant.
@@ -345,7 +350,7 @@ def balanced(found: Sequence[Threshold]) -> Threshold | None:
     """
     gaps = [
         (abs(one.quality.precision.value - one.quality.recall.value), one.rating, one)
-        for one in found
+        for one in qualities
         if one.quality.precision.value is not None and one.quality.recall.value is not None
     ]
     return min(gaps, key=lambda gap: gap[:2])[2] if gaps else None
@@ -390,7 +395,7 @@ def cut_points(scores: Array, judgments: Array, weight: Array, levels: Sequence[
 FOLDS, REPEATS = 5, 1_000
 
 
-def kappas(weights: Array, predicted: Flags, relevant: Flags) -> Array:
+def weighted_kappas(weights: Array, predicted: Flags, relevant: Flags) -> Array:
     """Return Cohen's kappa for each row of weights, shape (R, n); NaN if either side has one value only."""
     total = weights.sum(axis=1)
     both, ours, theirs = (weights @ part / total for part in (predicted & relevant, predicted, relevant))
@@ -409,17 +414,19 @@ def cross_fitted(labels: Array, relevant: Flags, weight: Array, queries: NDArray
     Args:
         labels, relevant, weight, queries: shape (n,), of passages with label and judgment.
     """
-    found = np.zeros(len(labels), bool)
+    flags = np.zeros(len(labels), bool)
     cuts = np.unique(labels)
     for fold in range(FOLDS):
         inside = queries % FOLDS == fold
         if inside.any() and not inside.all():
-            told = [kappas(weight[None, ~inside], labels[~inside] >= cut, relevant[~inside])[0] for cut in cuts]
-            found[inside] = labels[inside] >= cuts[int(np.argmax(np.nan_to_num(told, nan=-1.0)))]
-    return found
+            kappa_by_cut = [
+                weighted_kappas(weight[None, ~inside], labels[~inside] >= cut, relevant[~inside])[0] for cut in cuts
+            ]
+            flags[inside] = labels[inside] >= cuts[int(np.argmax(np.nan_to_num(kappa_by_cut, nan=-1.0)))]
+    return flags
 
 
-def clustered(
+def clustered_interval(
     value: Callable[[Array, Flags, Flags], Array],
     weight: Array,
     predicted: Flags,
@@ -436,9 +443,9 @@ def clustered(
     times = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), REPEATS)
     with np.errstate(invalid="ignore"):
         whole = float(value(weight[None], predicted, relevant)[0])
-        found = value(weight * times[:, own], predicted, relevant)
-    found = found[~np.isnan(found)]
-    if len(names) < 2 or not len(found):
+        resampled = value(weight * times[:, own], predicted, relevant)
+    resampled = resampled[~np.isnan(resampled)]
+    if len(names) < 2 or not len(resampled):
         return Rate(known_or_none(whole), None, None)
-    low, high = np.quantile(found, (0.025, 0.975))
+    low, high = np.quantile(resampled, (0.025, 0.975))
     return Rate(known_or_none(whole), float(low), float(high))

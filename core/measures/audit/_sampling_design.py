@@ -64,14 +64,14 @@ class LinearMeasure:
         return _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
 
 
-def _dcg(ranks: Array, _: float) -> Array:
-    found = 1 / np.log2(ranks + 1)
-    return np.asarray(found / found.sum())
+def _dcg_weights(ranks: Array, _: float) -> Array:
+    discounts = 1 / np.log2(ranks + 1)
+    return np.asarray(discounts / discounts.sum())
 
 
 _DISCOUNTS: dict[str, Callable[[Array, float], Array]] = {
     "P": lambda ranks, _: np.full(len(ranks), 1 / len(ranks)),
-    "DCG": _dcg,
+    "DCG": _dcg_weights,
     "RBP": lambda ranks, p: (1 - p) * p ** (ranks - 1),
 }
 
@@ -83,15 +83,15 @@ def linear_measure(name: str) -> LinearMeasure:
         InputError: the measure is not linear. nDCG, AP, RR and recall are ratios, or a passage's contribution depends
             on other passages. So they are not weighted sums of gains.
     """
-    found = _NAME.fullmatch(name.strip())
-    if found is None:
+    match = _NAME.fullmatch(name.strip())
+    if match is None:
         raise InputError(
             "measure-not-linear",
             f"Measure {name} cannot be audited: its score is not a weighted sum over the ranks.",
             "Use P@k, mean judgment@k (DCG weights), its short form DCG@k, or RBP(p=0.8)@k.",
         )
-    cutoff = int(found["k"] or found["at"] or found["depth"])
-    persistence = float(found["p"]) if found["rbp"] else None
+    cutoff = int(match["k"] or match["at"] or match["depth"])
+    persistence = float(match["p"]) if match["rbp"] else None
     if not 1 <= cutoff <= _DEEPEST:
         raise InputError(
             "cutoff-out-of-range", f"Cutoff {cutoff} of {name} is out of range.", f"Use 1 to {_DEEPEST:,}."
@@ -102,7 +102,7 @@ def linear_measure(name: str) -> LinearMeasure:
             f"Persistence {persistence:g} of {name} is out of range.",
             "Use p above 0 and below 1.",
         )
-    family = found["family"] or ("DCG" if found["mean"] else "RBP")
+    family = match["family"] or ("DCG" if match["mean"] else "RBP")
     standard = f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
     return LinearMeasure(standard, family, cutoff, persistence)
 
@@ -133,7 +133,7 @@ FLOOR = 0.1
 _STEPS = 200
 
 
-def importance(w: Array, aim: Aim = "scores") -> Array:
+def passage_importance(w: Array, aim: Aim = "scores") -> Array:
     """Return the importance of each passage: the effect of an error in its gain on all systems together.
 
     Args:
@@ -150,7 +150,7 @@ def importance(w: Array, aim: Aim = "scores") -> Array:
     return np.asarray(np.sqrt((w**2).mean(axis=0)))
 
 
-def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
+def inclusion_chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
     """Return inclusion probabilities ("chances") proportional to a size, with a floor and at most 1.
 
     pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the probabilities add
@@ -169,22 +169,22 @@ def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | 
         Shape (N,); 0 if not eligible.
     """
     still = np.ones(len(size)) if eligible is None else np.asarray(eligible, float)
-    return _solve(np.asarray(size, float), budget, floor, still)
+    return _solve_chances(np.asarray(size, float), budget, floor, still)
 
 
-def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
+def _solve_chances(size: Array, budget: float, floor: float, still: Array) -> Array:
     """Return chances whose sum, weighted by `still`, is the budget; `still` is the probability of being unjudged."""
-    found = np.zeros(len(size))
+    solution = np.zeros(len(size))
     open_ = still > 0
     sizes, count = size[open_], still[open_]
     n = count.sum()
     if budget >= n:
-        found[open_] = 1.0
-        return found
+        solution[open_] = 1.0
+        return solution
     least = floor * budget / n
     if not sizes.max() > 0:
-        found[open_] = budget / n
-        return found
+        solution[open_] = budget / n
+        return solution
     # At the upper end, every passage with a positive size has the chance 1.
     low, high = 0.0, 1 / sizes[sizes > 0].min()
     for _ in range(_STEPS):
@@ -200,11 +200,11 @@ def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
     if short > 0 and np.any(sizes == 0):
         # All passages with a positive size have the chance 1. The rest of the budget is spread evenly over the others.
         taken[sizes == 0] += short / count[sizes == 0].sum()
-    found[open_] = taken
-    return found
+    solution[open_] = taken
+    return solution
 
 
-def uniforms(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
+def uniform_numbers(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
     """Return a number in [0, 1) for each passage that depends only on seed, batch and the passage's ids.
 
     The number is the first 53 bits of the BLAKE2b hash (RFC 7693) of seed, batch, query id and passage id. So a sample
@@ -219,35 +219,35 @@ def uniforms(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
         Shape (N,).
     """
     start = hashlib.blake2b(f"{seed}\x1f{batch}\x1f".encode(), digest_size=8)
-    found = np.empty(len(items))
+    numbers = np.empty(len(items))
     for i, (query, passage) in enumerate(items):
         one = start.copy()
         one.update(f"{query}\x1f{passage}".encode())
-        found[i] = (int.from_bytes(one.digest(), "big") >> 11) * 2.0**-53
-    return found
+        numbers[i] = (int.from_bytes(one.digest(), "big") >> 11) * 2.0**-53
+    return numbers
 
 
-def draw(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
+def draw_sample(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
     """Return which passages are drawn: those whose number is below their chance (Poisson sampling).
 
     Args:
-        chance: shape (N,), from `chances`; passages with 1 are always drawn, and with 0 never.
-        seed, batch, items: see `uniforms`.
+        chance: shape (N,), from `inclusion_chances`; passages with 1 are always drawn, and with 0 never.
+        seed, batch, items: see `uniform_numbers`.
 
     Returns:
         Shape (N,).
     """
-    return uniforms(seed, batch, items) < chance
+    return uniform_numbers(seed, batch, items) < chance
 
 
 def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR, known: Flags | None = None) -> Array:
     """Return the planned chances of several batches, computed before the first draw.
 
-    For each batch, `chances` is computed from the same sizes over the passages that are not judged yet. It is not known
-    beforehand which these are. So a passage counts with the probability that it has not been drawn by then.
+    For each batch, `inclusion_chances` is computed from the same sizes over the passages that are not judged yet. It is
+    not known beforehand which these are. So a passage counts with the probability that it has not been drawn by then.
 
     Args:
-        size, floor: see `chances`.
+        size, floor: see `inclusion_chances`.
         budgets: expected draws of each of T batches.
         known: passages that are known before the first batch.
 
@@ -258,13 +258,13 @@ def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR,
     still = np.where(done, 0.0, 1.0)
     rows = []
     for budget in budgets:
-        row = np.where(done, 1.0, _solve(size, budget, floor, still))
+        row = np.where(done, 1.0, _solve_chances(size, budget, floor, still))
         rows.append(row)
         still = still * (1 - row)
     return np.array(rows)
 
 
-def shares(planned: Array) -> Array:
+def batch_shares(planned: Array) -> Array:
     """Return the share of each batch in the combined estimate of each passage, from the planned chances.
 
     A share is proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module. If a planned chance is 1, the

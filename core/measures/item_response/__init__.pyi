@@ -1,4 +1,9 @@
-from ._exam_analysis import Analysis as Analysis, Bounded as Bounded, analyse as analyse, design_of as design_of
+from ._exam_analysis import (
+    Analysis as Analysis,
+    Bounded as Bounded,
+    analyse_responses as analyse_responses,
+    design_of as design_of,
+)
 from ._exam_improvement import (
     DROP as DROP,
     FEWEST_ITEMS as FEWEST_ITEMS,
@@ -6,8 +11,8 @@ from ._exam_improvement import (
     TIMES as TIMES,
     Improvement as Improvement,
     Planting as Planting,
-    improve as improve,
-    plant as plant,
+    improve_items as improve_items,
+    plant_faults as plant_faults,
 )
 from ._fit_statistics import (
     CRITERIA as CRITERIA,
@@ -28,8 +33,8 @@ from ._response_models import (
     GRID as GRID,
     MODELS as MODELS,
     Model as Model,
-    information as information,
+    answer_information as answer_information,
+    answer_probability as answer_probability,
     information_by_category as information_by_category,
     mean_information as mean_information,
-    probability as probability,
 )

@@ -10,20 +10,20 @@ import numpy as np
 
 from ...errors import InputError
 from ...text import first_few, how_many
-from .._means_and_tests import wilson
+from .._means_and_tests import wilson_interval
 from ._fit_statistics import (
     REPEATS,
     Draws,
     FitStatistics,
     ItemWorth,
+    bias_corrected_interval,
     bootstrap_items,
     fit_statistics,
-    interval,
     item_errors,
+    item_worth,
     mean_of,
-    worth,
 )
-from ._response_fits import FEWEST, FEWEST_STUDENTS, EstimatorName, Fit, checked, fit
+from ._response_fits import FEWEST, FEWEST_STUDENTS, EstimatorName, Fit, check_responses, fit_responses
 from ._response_models import Array, Design, Model, factor_design, flat_design
 
 # A smaller range of draws shows only the tolerance of the search. With 40,000 items, the range of draws is ten times
@@ -81,26 +81,26 @@ class StudentAbility:
     ability: Bounded
 
 
-def components(responses: Array, found: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
+def level_estimates(responses: Array, fitted: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
     """Return the levels of all factors, and the common level: the sum of the means that centring removes.
 
     The contributions of a factor's levels are centred on 0.
 
     Args:
-        responses: m x n, the answers that `found` was fitted to.
+        responses: m x n, the answers that `fitted` describes.
         draws: draws of the bootstrap, for intervals; None for no intervals.
     """
     table = np.asarray(responses, float)
-    centred, level = found.design.centred(found.parts)
-    of_draws = None if draws is None else found.design.centred(draws.parts)[0]
+    centred, level = fitted.design.centred(fitted.parts)
+    of_draws = None if draws is None else fitted.design.centred(draws.parts)[0]
     rows = []
-    for factor, at in zip(found.design.factors, found.design.columns.values(), strict=True):
+    for factor, at in zip(fitted.design.factors, fitted.design.columns.values(), strict=True):
         differences = centred[at] - centred[at.start]
         drawn = None if of_draws is None else of_draws[:, at] - of_draws[:, [at.start]]
-        abilities = _bounded(centred[at], None if of_draws is None else of_draws[:, at])
-        beside = _bounded(differences, drawn)
+        abilities = _with_intervals(centred[at], None if of_draws is None else of_draws[:, at])
+        beside = _with_intervals(differences, drawn)
         for i, name in enumerate(factor.levels):
-            having = found.design.matrix[:, at.start + i] == 1
+            having = fitted.design.matrix[:, at.start + i] == 1
             answers = table[having][~np.isnan(table[having])]
             rows.append(
                 Component(
@@ -110,40 +110,40 @@ def components(responses: Array, found: Fit, draws: Draws | None = None) -> tupl
                     float(answers.mean()) if answers.size else None,
                     abilities[i],
                     beside[i] if i else None,
-                    bool(found.at_bound["part"][at.start + i]),
+                    bool(fitted.at_bound["part"][at.start + i]),
                 )
             )
     return rows, float(level)
 
 
 def student_abilities(
-    responses: Array, found: Fit, students: Sequence[str], draws: Draws | None = None
+    responses: Array, fitted: Fit, students: Sequence[str], draws: Draws | None = None
 ) -> list[StudentAbility]:
     """Return each examinee's ability, relative to the mean of all examinees, and accuracy.
 
     Args:
-        responses: m x n, the answers that `found` was fitted to.
+        responses: m x n, the answers that `fitted` describes.
         students: m names.
         draws: draws of the bootstrap, for intervals; None for no intervals.
     """
     table = np.asarray(responses, float)
     drawn = None if draws is None else draws.theta - draws.theta.mean(axis=1, keepdims=True)
-    abilities = _bounded(found.theta - found.theta.mean(), drawn)
+    abilities = _with_intervals(fitted.theta - fitted.theta.mean(), drawn)
     answered = (~np.isnan(table)).sum(axis=1)
     rows = []
     for student, n, share, ability in zip(
         students, answered.tolist(), mean_of(table, 1).tolist(), abilities, strict=True
     ):
         error = float(np.sqrt(share * (1 - share) / n)) if n else None
-        counted = wilson(round(share * n) if n else 0, n)
+        counted = wilson_interval(round(share * n) if n else 0, n)
         rows.append(StudentAbility(student, n, share if n else None, error, counted, ability))
     return rows
 
 
-def _bounded(values: Array, draws: Array | None) -> list[Bounded]:
+def _with_intervals(values: Array, draws: Array | None) -> list[Bounded]:
     if draws is None:
         return [Bounded(value) for value in values.tolist()]
-    low, high = interval(values, draws)
+    low, high = bias_corrected_interval(values, draws)
     agree = np.ptp(draws, axis=0) < _SAME
     return [
         Bounded(value) if same else Bounded(value, *bounds)
@@ -214,7 +214,7 @@ def design_of(students: Sequence[str], factors: Mapping[str, Mapping[str, str]] 
     return factor_design(by_factor)
 
 
-def analyse(
+def analyse_responses(
     students: Sequence[str],
     items: Sequence[str],
     responses: Array,
@@ -238,41 +238,45 @@ def analyse(
     Raises:
         InputError: no answers, or the components cannot be separated.
     """
-    table = checked(responses)
-    found = fit(table, design_of(students, factors), model, estimator, seed=seed)
-    draws = bootstrap_items(table, found, bootstrap, seed) if bootstrap > 1 else None
-    abilities = student_abilities(table, found, students, draws)
-    by_component, level = ([], 0.0) if found.design.flat else components(table, found, draws)
-    errors = item_errors(table, found)
+    table = check_responses(responses)
+    fitted = fit_responses(table, design_of(students, factors), model, estimator, seed=seed)
+    draws = bootstrap_items(table, fitted, bootstrap, seed) if bootstrap > 1 else None
+    abilities = student_abilities(table, fitted, students, draws)
+    by_component, level = ([], 0.0) if fitted.design.flat else level_estimates(table, fitted, draws)
+    errors = item_errors(table, fitted)
     equal = [row.student for row in abilities if draws is not None and row.ability.low is None]
     without = [f"No interval for {first_few(equal)}: the fit is the same for every sample of items."] if equal else []
     return Analysis(
-        found,
-        fit_statistics(table, found, held_out, seed),
+        fitted,
+        fit_statistics(table, fitted, held_out, seed),
         abilities,
         by_component,
         level,
-        worth(table, found, items),
+        item_worth(table, fitted, items),
         [
             {kind: None if value != value else value for kind, value in zip("dbg", values, strict=True)}
             for values in zip(errors.d.tolist(), errors.b.tolist(), errors.g.tolist(), strict=True)
         ],
-        [*remarks(found), *without],
+        [*fit_remarks(fitted), *without],
     )
 
 
-def remarks(found: Fit) -> list[str]:
+def fit_remarks(fitted: Fit) -> list[str]:
     """Return limits on the reliability of a fit: too few examinees or items, no convergence, values at bounds."""
-    said = []
-    m, n = found.chances.shape
+    sentences = []
+    m, n = fitted.chances.shape
     if m < FEWEST_STUDENTS:
-        said.append(f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use {FEWEST_STUDENTS} or more.")
+        sentences.append(
+            f"Discrimination (d) is unreliable with {how_many(m, 'examinees')}. Use {FEWEST_STUDENTS} or more."
+        )
     if n < FEWEST:
-        said.append(f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more.")
-    if not found.converged:
-        said.append("The fit did not converge, so the numbers are approximate.")
-    for kind, flags in found.at_bound.items():
+        sentences.append(f"Abilities are unreliable with {how_many(n, 'items')}. Use {FEWEST} or more.")
+    if not fitted.converged:
+        sentences.append("The fit did not converge, so the numbers are approximate.")
+    for kind, flags in fitted.at_bound.items():
         if flags.any():
             of = "ability component" if kind == "part" else kind
-            said.append(f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator {found.estimator}.")
-    return said
+            sentences.append(
+                f"{flags.mean():.0%} of the {of} values lie at a bound of the estimator {fitted.estimator}."
+            )
+    return sentences

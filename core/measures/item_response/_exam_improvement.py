@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError
-from ._fit_statistics import CRITERIA, Criterion, ItemWorth, worth
-from ._response_fits import EstimatorName, Fit, fit
+from ._fit_statistics import CRITERIA, Criterion, ItemWorth, item_worth
+from ._response_fits import EstimatorName, Fit, fit_responses
 from ._response_models import GRID, Array, Design, Indices, Items, Model, mean_information
 
 FEWEST_ITEMS = 30
@@ -83,7 +83,7 @@ class Improvement:
         return [item for step in self.steps for item in step.dropped]
 
 
-def improve(
+def improve_items(
     responses: Array,
     design: Design,
     items: Sequence[str],
@@ -118,13 +118,13 @@ def improve(
             "Use a percentage above 0 and below 100.",
         )
     table = np.asarray(responses, float)
-    first = fit(table, design, model, estimator, seed=seed)
-    found, stopped = _search(table, first, items, drop, steps, criterion)
+    first = fit_responses(table, design, model, estimator, seed=seed)
+    found, stopped = _drop_stepwise(table, first, items, drop, steps, criterion)
     dropped = {item.item for step in found for item in step.dropped}
     return Improvement(criterion, found, _held_out(table, first, items, drop, steps, criterion, dropped, seed), stopped)
 
 
-def ranking(before: Array, after: Array) -> float | None:
+def ability_correlation(before: Array, after: Array) -> float | None:
     """Return the Spearman correlation of two lists of abilities; None if one is constant or has fewer than three."""
     from scipy.stats import rankdata
 
@@ -136,57 +136,63 @@ def ranking(before: Array, after: Array) -> float | None:
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def linked(found: Fit, to: Array) -> tuple[Array, Items]:
+def link_scale(fitted: Fit, to: Array) -> tuple[Array, Items]:
     """Return a fit on the scale of given abilities of the same examinees: with the same mean and standard deviation.
 
     Every fit has its own unit of ability, and information has the unit 1 / ability^2. So two fits can be compared only
     on a common scale. Source: Kolen and Brennan, Test Equating, Scaling, and Linking, 2014, section 6.3 (mean/sigma).
 
     Args:
-        found: fit of m examinees.
+        fitted: fit of m examinees.
         to: m abilities.
 
     Returns:
         (abilities, items). If the abilities of the fit, or the given abilities, are all equal, only the mean changes.
     """
-    spread = float(found.theta.std())
+    spread = float(fitted.theta.std())
     factor = float(to.std()) / spread if spread > 0 and to.std() > 0 else 1.0
-    shift = float(to.mean()) - factor * float(found.theta.mean())
-    items = Items(found.items.d / factor, factor * found.items.b + shift, found.items.g)
-    return factor * found.theta + shift, items
+    shift = float(to.mean()) - factor * float(fitted.theta.mean())
+    items = Items(fitted.items.d / factor, factor * fitted.items.b + shift, fitted.items.g)
+    return factor * fitted.theta + shift, items
 
 
-def _search(
+def _drop_stepwise(
     table: Array, first: Fit, items: Sequence[str], drop: float, steps: int, criterion: Criterion
 ) -> tuple[list[Step], str]:
     kept = np.arange(len(items))
-    found = first
+    fitted = first
     done: list[Step] = []
     for _ in range(steps):
         few = max(1, round(len(kept) * drop / 100))
         if len(kept) - few < FEWEST_ITEMS:
             why = f"Stopped at {len(kept)} items: the next step would leave fewer than {FEWEST_ITEMS}"
-            return [*done, _step(found, first, [])], why
-        rows = worth(table[:, kept], found, [items[i] for i in kept.tolist()])
+            return [*done, _make_step(fitted, first, [])], why
+        rows = item_worth(table[:, kept], fitted, [items[i] for i in kept.tolist()])
         order = sorted(range(len(rows)), key=lambda i: (rows[i].by(criterion), rows[i].item))
         out = order[:few]
-        done.append(_step(found, first, [rows[i] for i in out]))
+        done.append(_make_step(fitted, first, [rows[i] for i in out]))
         left: Indices = np.delete(np.arange(len(kept)), out)
         kept = kept[left]
-        found = fit(
+        fitted = fit_responses(
             table[:, kept],
             first.design,
             first.model,
             first.estimator,
-            begin=replace(found, items=found.items.some(left)),
+            begin=replace(fitted, items=fitted.items.some(left)),
         )
-    return [*done, _step(found, first, [])], ""
+    return [*done, _make_step(fitted, first, [])], ""
 
 
-def _step(found: Fit, first: Fit, dropped: list[ItemWorth]) -> Step:
-    theta, items = linked(found, first.theta)
-    told = float(mean_information(items, theta).mean())
-    return Step(len(items), mean_information(items, GRID), told, ranking(first.theta, found.theta), dropped)
+def _make_step(fitted: Fit, first: Fit, dropped: list[ItemWorth]) -> Step:
+    theta, items = link_scale(fitted, first.theta)
+    mean_at_abilities = float(mean_information(items, theta).mean())
+    return Step(
+        len(items),
+        mean_information(items, GRID),
+        mean_at_abilities,
+        ability_correlation(first.theta, fitted.theta),
+        dropped,
+    )
 
 
 def _held_out(
@@ -205,26 +211,27 @@ def _held_out(
     if len(choosing) < _FEWEST_STUDENTS or without_answers:
         return None
     judge, before = (
-        fit(table[half], first.design.of(half), first.model, first.estimator, starts=1) for half in (choosing, seeing)
+        fit_responses(table[half], first.design.of(half), first.model, first.estimator, starts=1)
+        for half in (choosing, seeing)
     )
-    chosen, _ = _search(table[choosing], judge, items, drop, steps, criterion)
+    chosen, _ = _drop_stepwise(table[choosing], judge, items, drop, steps, criterion)
     dropped = {item.item for step in chosen for item in step.dropped}
     kept = np.array([i for i, item in enumerate(items) if item not in dropped])
-    after = fit(
+    after = fit_responses(
         table[np.ix_(seeing, kept)],
         before.design,
         before.model,
         before.estimator,
         begin=replace(before, items=before.items.some(kept)),
     )
-    theta, items_after = linked(after, before.theta)
+    theta, items_after = link_scale(after, before.theta)
     return HeldOut(
         len(seeing),
         len(dropped),
         len(dropped & all_dropped),
         float(mean_information(before.items, before.theta).mean()),
         float(mean_information(items_after, theta).mean()),
-        ranking(before.theta, after.theta),
+        ability_correlation(before.theta, after.theta),
     )
 
 
@@ -277,14 +284,14 @@ def among_last(rows: Sequence[ItemWorth], bad: Collection[str], last: int) -> di
         bad: ids of the given items.
         last: number of items, ranked last, that are searched.
     """
-    found: dict[Criterion, int] = {}
+    hits: dict[Criterion, int] = {}
     for criterion in CRITERIA:
         ordered = sorted((row.by(criterion), row.item) for row in rows)
-        found[criterion] = sum(item in bad for _, item in ordered[:last])
-    return found
+        hits[criterion] = sum(item in bad for _, item in ordered[:last])
+    return hits
 
 
-def plant(
+def plant_faults(
     responses: Array,
     design: Design,
     items: Sequence[str],
@@ -310,9 +317,9 @@ def plant(
         InputError: the responses contain no answer.
     """
     table = np.asarray(responses, float)
-    begin = fit(table, design, model, estimator, starts=1)
+    begin = fit_responses(table, design, model, estimator, starts=1)
     planted, last = (max(1, round(len(items) * share)) for share in (SHARE, LAST))
-    found = []
+    plantings = []
     for fault, spoil in FAULTS.items():
         counts = dict.fromkeys(CRITERIA, 0)
         for time in range(TIMES):
@@ -323,8 +330,10 @@ def plant(
             chances = spoil(table[:, places], dice)
             drawn = (dice.random(chances.shape) < chances).astype(float)
             spoilt[:, places] = np.where(np.isnan(table[:, places]), np.nan, drawn)
-            rows = worth(spoilt, fit(spoilt, design, model, estimator, begin=begin), items)
+            rows = item_worth(spoilt, fit_responses(spoilt, design, model, estimator, begin=begin), items)
             for criterion, count in among_last(rows, {items[at] for at in places.tolist()}, last).items():
                 counts[criterion] += count
-        found.append(Planting(fault, len(items), planted, last, {by: count / TIMES for by, count in counts.items()}))
-    return found
+        plantings.append(
+            Planting(fault, len(items), planted, last, {by: count / TIMES for by, count in counts.items()})
+        )
+    return plantings

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from .._means_and_tests import quotients
-from ._response_fits import ESTIMATORS, KINDS, Fit, Objective, fit, in_unit, maximise, prior_curvature
-from ._response_models import Array, Design, Items, information, peak, sigmoid
+from .._means_and_tests import defined_quotients
+from ._response_fits import ESTIMATORS, KINDS, Fit, Objective, fit_responses, in_unit, maximise_from, prior_curvature
+from ._response_models import Array, Design, Items, answer_information, most_informative_ability, sigmoid
 
 HELD_OUT = 0.1
 """Share of the answers that are hidden from a fit to test its predictions."""
@@ -73,27 +73,27 @@ class FitStatistics:
         return [(name, value.mean, value.sd) for name, value in found]
 
 
-def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:
+def fit_statistics(responses: Array, fitted: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:
     """Return the quality of a fit on the answers that it was fitted to, and on hidden answers.
 
     Args:
-        responses: m x n, the answers that `found` was fitted to.
+        responses: m x n, the answers that `fitted` describes.
         held_out: whether to hide a tenth of the answers and fit to the others, which takes about as long as the fit.
         seed: seed of the choice of hidden answers.
     """
     table = np.asarray(responses, float)
     shares = mean_of(table, 1)
-    hidden, base = _hidden_error(table, found, seed) if held_out else (None, None)
+    hidden, base = _hidden_error(table, fitted, seed) if held_out else (None, None)
     return FitStatistics(
         MeanAndSpread.of(shares),
-        MeanAndSpread.of(item_rmse(table, found.chances)),
+        MeanAndSpread.of(item_rmse(table, fitted.chances)),
         MeanAndSpread.of(item_rmse(table, np.broadcast_to(shares[:, None], table.shape))),
-        MeanAndSpread.of(found.items.d),
-        MeanAndSpread.of(found.items.b),
-        MeanAndSpread.of(found.items.g),
-        MeanAndSpread.of(found.theta),
-        found.log_likelihood,
-        found.aic,
+        MeanAndSpread.of(fitted.items.d),
+        MeanAndSpread.of(fitted.items.b),
+        MeanAndSpread.of(fitted.items.g),
+        MeanAndSpread.of(fitted.theta),
+        fitted.log_likelihood,
+        fitted.aic,
         hidden,
         base,
     )
@@ -114,7 +114,7 @@ def mean_of(table: Array, axis: int) -> Array:
     return found
 
 
-def _hidden_error(table: Array, found: Fit, seed: int) -> tuple[float | None, float | None]:
+def _hidden_error(table: Array, fitted: Fit, seed: int) -> tuple[float | None, float | None]:
     rows, columns = np.nonzero(~np.isnan(table))
     chosen = np.random.default_rng(seed).permutation(len(rows))[: round(HELD_OUT * len(rows))]
     at = rows[chosen], columns[chosen]
@@ -122,7 +122,7 @@ def _hidden_error(table: Array, found: Fit, seed: int) -> tuple[float | None, fl
     shown[at] = np.nan
     if not len(chosen) or np.isnan(shown).all():
         return None, None
-    again = fit(shown, found.design, found.model, found.estimator, begin=found)
+    again = fit_responses(shown, fitted.design, fitted.model, fitted.estimator, begin=fitted)
     shares = mean_of(shown, 1)
     shares = np.where(np.isnan(shares), np.nanmean(shown), shares)
     errors = ((table[at] - told) ** 2 for told in (again.chances[at], shares[at[0]]))
@@ -196,37 +196,39 @@ def item_rest(responses: Array) -> Array:
     x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     # Values that differ only by rounding have no spread.
-    return quotients((x * y).sum(axis=0), spread, spread > 1e-12 * n)
+    return defined_quotients((x * y).sum(axis=0), spread, spread > 1e-12 * n)
 
 
-def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]:
+def item_worth(responses: Array, fitted: Fit, items: Sequence[str]) -> list[ItemWorth]:
     """Return the value of each item.
 
     Args:
-        responses: m x n, the answers that `found` was fitted to.
+        responses: m x n, the answers that `fitted` describes.
         items: n ids.
 
     Returns:
         One row per item, in their order.
     """
     table = np.asarray(responses, float)
-    told = information(found.theta, found.items).mean(axis=0)
+    informative = answer_information(fitted.theta, fitted.items).mean(axis=0)
     correlations = item_rest(table)
     accuracies = mean_of(table, 0)
     answered = (~np.isnan(table)).sum(axis=0)
-    peaks = peak(found.items)
+    peaks = most_informative_ability(fitted.items)
     rows = []
     for i, item in enumerate(items):
         accuracy = None if np.isnan(accuracies[i]) else float(accuracies[i])
         correlation = None if np.isnan(correlations[i]) else float(correlations[i])
-        d, b, g = (float(values[i]) for values in (found.items.d, found.items.b, found.items.g))
-        held = tuple(kind for kind in "dbg" if found.at_bound[kind][i])
-        reason = _reason(accuracy, correlation, int(answered[i]), float(peaks[i]), found.theta)
-        rows.append(ItemWorth(item, int(answered[i]), accuracy, d, b, g, float(told[i]), correlation, held, reason))
+        d, b, g = (float(values[i]) for values in (fitted.items.d, fitted.items.b, fitted.items.g))
+        held = tuple(kind for kind in "dbg" if fitted.at_bound[kind][i])
+        reason = _why_dropped(accuracy, correlation, int(answered[i]), float(peaks[i]), fitted.theta)
+        rows.append(
+            ItemWorth(item, int(answered[i]), accuracy, d, b, g, float(informative[i]), correlation, held, reason)
+        )
     return rows
 
 
-def _reason(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
+def _why_dropped(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
     # Without any relation, a correlation is usually within twice 1 / sqrt(n) of 0.
     noise = max(WEAK, 2 / max(answered, 1) ** 0.5)
     hardly = "answers hardly depend on ability: ambiguous, guessed, or given away by the question"
@@ -271,32 +273,32 @@ class Draws:
         return self.parts @ self.design.matrix.T
 
 
-def bootstrap_items(responses: Array, found: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
+def bootstrap_items(responses: Array, fitted: Fit, repeats: int = REPEATS, seed: int = 0) -> Draws:
     """Fit repeatedly to n of the n items, drawn with replacement, to estimate the effect of other items on abilities.
 
     An item that is drawn twice counts twice, including its prior. Its copies would get the same parameters, so they are
     fitted as one item. Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 6.
 
     Args:
-        responses: m x n, the answers that `found` was fitted to.
-        found: the start of every repeat.
+        responses: m x n, the answers that `fitted` describes.
+        fitted: the start of every repeat.
         repeats: number of repeats, at least 2.
         seed: seed of the draws.
     """
-    whole = Objective.of(np.asarray(responses, float), found.design, found.model, ESTIMATORS[found.estimator])
-    n = len(found.items)
+    whole = Objective.of(np.asarray(responses, float), fitted.design, fitted.model, ESTIMATORS[fitted.estimator])
+    n = len(fitted.items)
     rng = np.random.default_rng(seed)
-    parts = np.empty((repeats, len(found.parts)))
+    parts = np.empty((repeats, len(fitted.parts)))
     for repeat in range(repeats):
         counts = rng.multinomial(n, np.full(n, 1 / n))
         drawn = np.flatnonzero(counts)
         part = replace(whole, signs=np.ascontiguousarray(whole.signs[:, drawn]), weights=counts[drawn].astype(float))
-        vector, _, _ = maximise(part, part.join(found.parts, found.items.some(drawn)), _PRECISION)
+        vector, _, _ = maximise_from(part, part.join(fitted.parts, fitted.items.some(drawn)), _PRECISION)
         parts[repeat], _ = in_unit(part, vector)
-    return Draws(parts, found.design)
+    return Draws(parts, fitted.design)
 
 
-def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
+def bias_corrected_interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
     """Return the bias-corrected percentile interval of an estimate.
 
     Its bounds are quantiles of the draws, shifted by the distance of the estimate from their median. Source: Efron,
@@ -323,7 +325,7 @@ def interval(estimate: Array, draws: Array, confidence: float = CONFIDENCE) -> t
     return low.reshape(estimate.shape), high.reshape(estimate.shape)
 
 
-def item_errors(responses: Array, found: Fit) -> Items:
+def item_errors(responses: Array, fitted: Fit) -> Items:
     """Return standard errors of the items' parameters, as if abilities were known.
 
     They are the square roots of the diagonal of the inverse of an item's expected information. The information is the
@@ -332,24 +334,24 @@ def item_errors(responses: Array, found: Fit) -> Items:
     Source: Baker and Kim, Item Response Theory, 2004, section 2.6.
 
     Args:
-        responses: m x n, the answers that `found` was fitted to.
+        responses: m x n, the answers that `fitted` describes.
 
     Returns:
         Standard errors; NaN for fixed parameters, and for parameters at a bound.
     """
-    items = found.items
-    away = found.theta[:, None] - items.b
+    items = fitted.items
+    away = fitted.theta[:, None] - items.b
     s = sigmoid(items.d * away)
     p = np.clip(items.g + (1 - items.g) * s, 1e-9, 1 - 1e-9)
     slope = (1 - items.g) * s * (1 - s)
     by = np.stack([slope * away, -slope * items.d, 1 - s])
     seen = ~np.isnan(np.asarray(responses, float))
-    told = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
-    if ESTIMATORS[found.estimator].priors:
-        told[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
-    free = np.stack([~found.at_bound[kind] & (kind in KINDS[found.model]) for kind in "dbg"], axis=1)
+    precision = np.einsum("amn,bmn,mn->nab", by, by, seen / (p * (1 - p)))
+    if ESTIMATORS[fitted.estimator].priors:
+        precision[:, range(3), range(3)] += np.stack(prior_curvature(items.d, items.b, items.g), axis=1)
+    free = np.stack([~fitted.at_bound[kind] & (kind in KINDS[fitted.model]) for kind in "dbg"], axis=1)
     # Rows and columns of held parameters become those of the identity, which removes them from the inverse.
-    told = np.where(free[:, :, None] & free[:, None, :], told, np.eye(3))
-    variance = np.diagonal(np.linalg.pinv(told, hermitian=True), axis1=1, axis2=2)
+    precision = np.where(free[:, :, None] & free[:, None, :], precision, np.eye(3))
+    variance = np.diagonal(np.linalg.pinv(precision, hermitian=True), axis1=1, axis2=2)
     errors = np.where(free & (variance > 0), np.sqrt(np.maximum(variance, 0)), np.nan)
     return Items(errors[:, 0], errors[:, 1], errors[:, 2])

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import InputError
-from ._response_models import LEAST, Array, Design, Flags, Indices, Items, Model, probability, sigmoid
+from ._response_models import LEAST, Array, Design, Flags, Indices, Items, Model, answer_probability, sigmoid
 
 EstimatorName = Literal["map", "paper"]
 
@@ -256,10 +256,10 @@ class Fit:
     @property
     def chances(self) -> Array:
         """Probability of a right answer, m examinees x n items."""
-        return probability(self.theta, self.items)
+        return answer_probability(self.theta, self.items)
 
 
-def checked(responses: Array) -> Array:
+def check_responses(responses: Array) -> Array:
     """Return responses as an array of examinees x items.
 
     Raises:
@@ -271,7 +271,7 @@ def checked(responses: Array) -> Array:
     return table
 
 
-def fit(
+def fit_responses(
     responses: Array,
     design: Design,
     model: Model = "3pl",
@@ -297,26 +297,26 @@ def fit(
     Raises:
         InputError: the responses contain no answer.
     """
-    table = checked(responses)
+    table = check_responses(responses)
     objective = Objective.of(table, design, model, ESTIMATORS[estimator])
     if begin is not None:
         beginnings = [objective.join(begin.parts, begin.items)]
     else:
-        beginnings = _beginnings(objective, table, starts, seed)
-    found = max((maximise(objective, beginning) for beginning in beginnings), key=lambda one: one[1])
-    return _fit(objective, table, estimator, *found)
+        beginnings = _starting_points(objective, table, starts, seed)
+    found = max((maximise_from(objective, beginning) for beginning in beginnings), key=lambda one: one[1])
+    return _make_fit(objective, table, estimator, *found)
 
 
-def maximise(objective: Objective, beginning: Array, precision: float = _PRECISION) -> tuple[Array, float, bool]:
+def maximise_from(objective: Objective, beginning: Array, precision: float = _PRECISION) -> tuple[Array, float, bool]:
     """Search once from one starting point.
 
     Returns:
         (vector, value of the objective, whether the search converged).
     """
-    return climb(objective.value, beginning, objective.bounds, precision, 20)
+    return maximise_value(objective.value, beginning, objective.bounds, precision, 20)
 
 
-def climb(
+def maximise_value(
     value: Callable[[Array], tuple[float, Array]],
     beginning: Array,
     bounds: tuple[Array, Array],
@@ -335,12 +335,12 @@ def climb(
     """
     from scipy.optimize import Bounds, minimize
 
-    def downhill(vector: Array) -> tuple[float, Array]:
+    def negated_value(vector: Array) -> tuple[float, Array]:
         up, gradient = value(vector)
         return -up, -gradient
 
     done: Any = minimize(
-        downhill,
+        negated_value,
         beginning,
         jac=True,
         method="L-BFGS-B",
@@ -369,12 +369,12 @@ def in_unit(objective: Objective, vector: Array) -> tuple[Array, Items]:
     return parts * unit, Items(items.d / unit, items.b * unit, items.g)
 
 
-def _beginnings(objective: Objective, responses: Array, starts: int, seed: int) -> list[Array]:
+def _starting_points(objective: Objective, responses: Array, starts: int, seed: int) -> list[Array]:
     n = responses.shape[1]
     items = Items(np.ones(n), np.zeros(n), np.full(n, 0.25))
     parts = np.zeros(objective.design.matrix.shape[1])
     if objective.estimator.from_shares:
-        ability, ease = (_logit(responses, axis) for axis in (1, 0))
+        ability, ease = (_share_logit(responses, axis) for axis in (1, 0))
         parts = np.linalg.lstsq(objective.design.matrix, ability - ability.mean(), rcond=None)[0]
         items = replace(items, b=-ease)
     rng = np.random.default_rng(seed)
@@ -389,14 +389,14 @@ def _beginnings(objective: Objective, responses: Array, starts: int, seed: int) 
     return [first, *noisy]
 
 
-def _logit(responses: Array, axis: int) -> Array:
+def _share_logit(responses: Array, axis: int) -> Array:
     """Return ln(right / wrong) along an axis, with half an answer added to both counts."""
     right = np.nansum(responses, axis=axis) + 0.5
     wrong = np.nansum(1 - responses, axis=axis) + 0.5
     return np.asarray(np.log(right / wrong))
 
 
-def _fit(
+def _make_fit(
     objective: Objective, responses: Array, estimator: EstimatorName, vector: Array, value: float, converged: bool
 ) -> Fit:
     parts, items = in_unit(objective, vector)
@@ -413,7 +413,7 @@ def _fit(
         parts,
         theta,
         items,
-        log_likelihood(responses, probability(theta, items)),
+        log_likelihood(responses, answer_probability(theta, items)),
         value,
         len(objective.kinds) * len(items) + objective.design.rank,
         at_bound,
@@ -488,24 +488,24 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     Raises:
         InputError: the responses contain no answer.
     """
-    table = checked(responses)
+    table = check_responses(responses)
     kinds = KINDS[model]
-    patterns, counts, place = _patterns(table)
+    patterns, counts, place = _response_patterns(table)
     right, wrong = (patterns == 1).astype(float), (patterns == 0).astype(float)
     n = table.shape[1]
 
-    def chances(items: Items) -> tuple[Array, Array]:
+    def node_chances(items: Items) -> tuple[Array, Array]:
         s = sigmoid(items.d * (_NODES[:, None] - items.b))
         return s, np.clip(items.g + (1 - items.g) * s, LEAST, 1 - LEAST)
 
-    def logs(items: Items) -> Array:
-        _, p = chances(items)
+    def log_likelihoods(items: Items) -> Array:
+        _, p = node_chances(items)
         return np.asarray(right @ np.log(p).T + wrong @ np.log1p(-p).T)
 
-    def value(vector: Array) -> tuple[float, Array]:
+    def penalised_likelihood(vector: Array) -> tuple[float, Array]:
         items = _items_of(vector, len(kinds))
-        s, p = chances(items)
-        total, weights = _integrate(logs(items), counts)
+        s, p = node_chances(items)
+        total, weights = _integrate_ability(log_likelihoods(items), counts)
         # Expected numbers of right and wrong answers at each point of ability.
         rights, wrongs = weights.T @ right, weights.T @ wrong
         u = rights / p - wrongs / (1 - p)
@@ -527,9 +527,11 @@ def fit_marginal(responses: Array, model: Model = "2pl") -> MarginalFit:
     boxes = {"b": _B, "d": _D, "g": _G}
     low, high = (np.concatenate([np.full(n, boxes[kind][side]) for kind in kinds]) for side in (0, 1))
     beginning = np.concatenate([begin[kind] for kind in kinds])
-    vector, _, converged = climb(value, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION)
+    vector, _, converged = maximise_value(
+        penalised_likelihood, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION
+    )
     items = _items_of(vector, len(kinds))
-    total, mean, error = _abilities(logs(items), counts)
+    total, mean, error = _posterior_abilities(log_likelihoods(items), counts)
     return MarginalFit(model, items, total, mean[place], error[place], len(kinds) * n, converged)
 
 
@@ -545,23 +547,23 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
         levels: the highest level K.
     """
     table = np.asarray(responses, float)
-    patterns, counts, place = _patterns(table)
+    patterns, counts, place = _response_patterns(table)
     n = table.shape[1]
     # 1 if the response of a pattern to an item is the level: levels + 1 tables of patterns x items.
     given = [(patterns == level).astype(float) for level in range(levels + 1)]
 
-    def split(vector: Array) -> GradedItems:
+    def split_vector(vector: Array) -> GradedItems:
         d, b, *steps = np.split(vector, n * np.arange(1, levels + 1))
         return GradedItems(d, np.cumsum(np.stack([b, *steps], axis=1), axis=1))
 
-    def logs(items: GradedItems) -> Array:
+    def log_likelihoods(items: GradedItems) -> Array:
         chances = np.maximum(graded_chances(_NODES, items), LEAST)
         return np.asarray(np.add.reduce([table @ np.log(chances[..., k]).T for k, table in enumerate(given)]))
 
-    def value(vector: Array) -> tuple[float, Array]:
-        items = split(vector)
-        total, weights = _integrate(logs(items), counts)
-        above = _above(_NODES, items)
+    def penalised_likelihood(vector: Array) -> tuple[float, Array]:
+        items = split_vector(vector)
+        total, weights = _integrate_ability(log_likelihoods(items), counts)
+        above = _chances_above(_NODES, items)
         chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
         expected = np.stack([weights.T @ table for table in given], axis=2)
         u = expected / chances
@@ -582,28 +584,30 @@ def fit_graded(responses: Array, levels: int = 5) -> GradedFit:
     low = np.concatenate([np.full(n, _D[0]), np.full(n, _B[0]), np.full(n * (levels - 1), _LEAST_STEP)])
     high = np.concatenate([np.full(n, _D[1]), np.full(n, _B[1]), np.full(n * (levels - 1), _MOST_STEP)])
     beginning = np.concatenate([np.ones(n), *_first_steps(given, counts)])
-    vector, _, converged = climb(value, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION)
-    items = split(vector)
-    total, mean, error = _abilities(logs(items), counts)
+    vector, _, converged = maximise_value(
+        penalised_likelihood, np.clip(beginning, low, high), (low, high), _MARGINAL_PRECISION
+    )
+    items = split_vector(vector)
+    total, mean, error = _posterior_abilities(log_likelihoods(items), counts)
     return GradedFit(items, total, mean[place], error[place], converged)
 
 
 def graded_chances(theta: Array, items: GradedItems) -> Array:
     """Return the probability of each level under the graded response model: m x n x (K + 1)."""
-    above = _above(np.asarray(theta, float), items)
+    above = _chances_above(np.asarray(theta, float), items)
     return above[..., :-1] - above[..., 1:]
 
 
 def graded_information(theta: Array, items: GradedItems) -> Array:
     """Return the information of graded items: the sum over levels of (dP/dtheta)^2 / P, m x n. Source: Samejima,
     1969."""
-    above = _above(np.asarray(theta, float), items)
+    above = _chances_above(np.asarray(theta, float), items)
     slopes = items.d[:, None] * above * (1 - above)
     chances = np.maximum(above[..., :-1] - above[..., 1:], LEAST)
     return np.asarray(((slopes[..., :-1] - slopes[..., 1:]) ** 2 / chances).sum(axis=-1))
 
 
-def _above(theta: Array, items: GradedItems) -> Array:
+def _chances_above(theta: Array, items: GradedItems) -> Array:
     """Return the probability of level k or more, for k = 0 (always 1) to K + 1 (always 0): m x n x (K + 2)."""
     inner = sigmoid(items.d[:, None] * (theta[:, None, None] - items.b))
     ends = np.ones((*inner.shape[:2], 1))
@@ -618,7 +622,7 @@ def _first_steps(given: list[Array], counts: Array) -> list[Array]:
     return [b[0], *(np.maximum(after - before, 0.1) for before, after in pairwise(b))]
 
 
-def _patterns(table: Array) -> tuple[Array, Array, Indices]:
+def _response_patterns(table: Array) -> tuple[Array, Array, Indices]:
     """Return the patterns (distinct rows), how often each occurs, and the index of each row's pattern."""
     rows, place, counts = np.unique(
         np.where(np.isnan(table), -1, table), axis=0, return_inverse=True, return_counts=True
@@ -626,7 +630,7 @@ def _patterns(table: Array) -> tuple[Array, Array, Indices]:
     return rows, counts.astype(float), place.reshape(-1)
 
 
-def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
+def _integrate_ability(logs: Array, counts: Array) -> tuple[float, Array]:
     """Return the marginal log-likelihood, and the expected number of examinees by pattern and point of ability."""
     joint = logs + _LOG_WEIGHTS
     top = joint.max(axis=1, keepdims=True)
@@ -636,9 +640,9 @@ def _integrate(logs: Array, counts: Array) -> tuple[float, Array]:
     return total, weights * (counts[:, None] / sums)
 
 
-def _abilities(logs: Array, counts: Array) -> tuple[float, Array, Array]:
+def _posterior_abilities(logs: Array, counts: Array) -> tuple[float, Array, Array]:
     """Return the marginal log-likelihood, and the posterior mean and standard deviation of ability by pattern."""
-    _, weights = _integrate(logs, np.ones(len(logs)))
+    _, weights = _integrate_ability(logs, np.ones(len(logs)))
     mean = weights @ _NODES
     error: Array = np.sqrt(np.maximum(weights @ _NODES**2 - mean**2, 0.0))
-    return _integrate(logs, counts)[0], mean, error
+    return _integrate_ability(logs, counts)[0], mean, error

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError
-from ...grouping import grouped
+from ...grouping import group_pairs
 from .._means_and_tests import Array as Array, Flags as Flags, Indices as Indices
 
 Model = Literal["3pl", "2pl", "1pl"]
@@ -53,7 +53,7 @@ def sigmoid(z: Array) -> Array:
     return np.asarray(expit(z))
 
 
-def probability(theta: Array, items: Items) -> Array:
+def answer_probability(theta: Array, items: Items) -> Array:
     """Return the probability of a right answer, p = g + (1 - g) / (1 + exp(-d (theta - b))).
 
     Source: Guinet et al., ICML 2024, equation 1 (Birnbaum's three-parameter logistic model, 1968).
@@ -68,7 +68,7 @@ def probability(theta: Array, items: Items) -> Array:
     return items.g + (1 - items.g) * s
 
 
-def information(theta: Array, items: Items) -> Array:
+def answer_information(theta: Array, items: Items) -> Array:
     """Return the Fisher information of an answer about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
 
     Source: Guinet et al., ICML 2024, section 6.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p, with s the logistic
@@ -88,7 +88,7 @@ def information(theta: Array, items: Items) -> Array:
     return items.d**2 * (1 - items.g) * s * fails * share
 
 
-def peak(items: Items) -> Array:
+def most_informative_ability(items: Items) -> Array:
     """Return the ability at which an item is most informative: b + ln((1 + sqrt(1 + 8 g)) / 2) / d.
 
     Source: Lord, Applications of Item Response Theory, 1980, equation 10-4. (The paper's text says b, which is right
@@ -122,7 +122,7 @@ def mean_information(items: Items, theta: Array = GRID) -> Array:
 
     Source: Guinet et al., ICML 2024, section 6.1, the aggregated information function.
     """
-    return np.asarray(information(theta, items).mean(axis=1))
+    return np.asarray(answer_information(theta, items).mean(axis=1))
 
 
 def information_by_category(
@@ -138,9 +138,9 @@ def information_by_category(
     Returns:
         (curves, largest category first; number of items of each category without a curve, by category).
     """
-    members = grouped((name, i) for i, names in enumerate(categories) for name in dict.fromkeys(names))
+    members = group_pairs((name, i) for i, names in enumerate(categories) for name in dict.fromkeys(names))
     by_size = sorted(members.items(), key=lambda member: (-len(member[1]), member[0]))
-    told = information(GRID, items)
+    told = answer_information(GRID, items)
     curves = [Curve(name, len(of), told[:, np.array(of)].mean(axis=1)) for name, of in by_size if len(of) >= fewest]
     return curves, {name: len(of) for name, of in by_size if len(of) < fewest}
 
@@ -250,7 +250,7 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
         np.array([[level == one for one in factor.levels] for level in factors[factor.name]], float) for factor in named
     ]
     design = Design(tuple(named), np.concatenate(blocks, axis=1))
-    if mixed := inseparable(design):
+    if mixed := inseparable_levels(design):
         shown = ", ".join(f"{name} {level}" for name, level in mixed[:6]) + (" and more" if len(mixed) > 6 else "")
         raise InputError(
             "factors-not-separable",
@@ -260,7 +260,7 @@ def factor_design(factors: Mapping[str, Sequence[str]]) -> Design:
     return design
 
 
-def inseparable(design: Design) -> list[tuple[str, str]]:
+def inseparable_levels(design: Design) -> list[tuple[str, str]]:
     """Return the levels whose difference from the first level of their factor cannot be estimated.
 
     A difference can be estimated if it is a linear combination of rows of the design. Confounded levels are returned

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...bank import asked_questions, asking, query_as_question, questions as bank_questions
-from ...grouping import grouped
+from ...bank import asked_questions, asking_queries, list_questions as bank_questions, query_as_question
+from ...grouping import group_pairs
 from ...labels import (
     MISSING,
     Basis,
@@ -18,15 +18,15 @@ from ...labels import (
     QueryRatings,
     Ratings,
     basis,
+    gradable_questions,
+    graded_wording,
     labels_of,
     labels_under,
     leaderboard,
     query_scores,
     ratings_beside,
-    scored,
     seen_by,
     weights_of,
-    wording,
 )
 from ...measures import Indices, parse_measure
 from ...store import Project
@@ -34,11 +34,11 @@ from ...types import GraderSpec, Question
 from .rescoring import (
     RatingRow,
     SystemChange,
-    moves,
+    list_system_changes,
     rating_rows,
     ratings_of_passage,
-    rescored,
-    responsible,
+    rescore_board,
+    responsible_passages,
     scoring_part,
 )
 
@@ -100,7 +100,7 @@ class Changes:
     def known_part(self) -> Changes:
         """The changes that are certain: without labels that await grades and without effects of pending queries."""
         labels = [change for change in self.labels if not self.awaits_grades(change)]
-        return replace(self, after=self.settled, labels=labels, systems=moves(self.before, self.settled))
+        return replace(self, after=self.settled, labels=labels, systems=list_system_changes(self.before, self.settled))
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class Directions:
     away: int
 
 
-def directions(
-    found: Sequence[LabelChange], judged: Mapping[str, Mapping[str, int]], highest: int, highest_judgment: int
+def count_directions(
+    label_changes: Sequence[LabelChange], judged: Mapping[str, Mapping[str, int]], highest: int, highest_judgment: int
 ) -> Directions:
     """Count the directions of changed labels.
 
@@ -129,19 +129,19 @@ def directions(
         highest, highest_judgment: the greatest label and the greatest judgment of their scales.
     """
 
-    def rises(change: LabelChange) -> bool:
+    def label_rises(change: LabelChange) -> bool:
         return change.before is None or (change.after is not None and change.after > change.before)
 
-    up = sum(map(rises, found))
+    up = sum(map(label_rises, label_changes))
     towards = away = 0
-    for change in found:
+    for change in label_changes:
         judgment = judged.get(change.query_id, {}).get(change.passage_id)
         if judgment is None or change.before is None or change.after is None:
             continue
         was, now = (abs(label / highest - judgment / highest_judgment) for label in (change.before, change.after))
         towards += now < was
         away += now > was
-    return Directions(up, len(found) - up, towards, away)
+    return Directions(up, len(label_changes) - up, towards, away)
 
 
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
@@ -160,9 +160,9 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     """
     before = leaderboard(project, measure, policy=policy, with_ungraded=True)
     base = basis(project, policy)
-    deltas = _deltas(project, base, edits)
+    deltas = _find_deltas(project, base, edits)
     after = _board_after(project, before, deltas)
-    known, to_grade = _pairs(deltas)
+    known, to_grade = _count_pairs(deltas)
     pending = {delta.ratings.query_id: delta.pending for delta in deltas if delta.pending}
     settled = [delta for delta in deltas if not delta.pending]
     return Changes(
@@ -172,14 +172,16 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
         pending=pending,
         edited=tuple(dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)),
         labels=[change for delta in deltas for change in _label_changes(delta)],
-        systems=moves(before, after),
+        systems=list_system_changes(before, after),
         known=known,
         to_grade=to_grade,
-        undecided=sum(_undecided(delta) for delta in deltas),
+        undecided=sum(_count_undecided(delta) for delta in deltas),
     )
 
 
-def why(project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str) -> list[RatingRow]:
+def explain_change(
+    project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str
+) -> list[RatingRow]:
     """Return the ratings behind a passage's label before and after a change, question by question.
 
     Args:
@@ -190,11 +192,11 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
         InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
-    delta = _delta(
+    delta = _make_delta(
         project,
         base,
         query_id,
-        *_asked(project, base, query_id, {}, grouped((question.query_id, question) for question in after)),
+        *_asked_states(project, base, query_id, {}, group_pairs((question.query_id, question) for question in after)),
     )
     row = delta.ratings.passage_ids.index(passage_id)
     was, now = (
@@ -210,7 +212,7 @@ def version_edits(project: Project, before: int, after: int) -> dict[str, list[Q
         InputError: a version is unknown.
     """
     old, new = (
-        grouped((question.query_id, question) for question in bank_questions(project, version))
+        group_pairs((question.query_id, question) for question in bank_questions(project, version))
         for version in (before, after)
     )
     return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
@@ -226,11 +228,11 @@ class _Delta:
     @cached_property
     def edited(self) -> list[str]:
         """Ids of the questions with a change that can affect a score."""
-        return _edited(self.before, self.after, self.base.grader.spec)
+        return _edited_ids(self.before, self.after, self.base.grader.spec)
 
     @cached_property
     def ratings_after(self) -> Ratings:
-        return self.ratings.of(scored(list(self.after.values()), self.base.grader))
+        return self.ratings.of(gradable_questions(list(self.after.values()), self.base.grader))
 
     @cached_property
     def labels_after(self) -> Ratings:
@@ -242,7 +244,7 @@ class _Delta:
 
     def labels_if(self, rating: int) -> Ratings:
         """Return the labels after the edit as if every missing rating had this value."""
-        active = scored(list(self.after.values()), self.base.grader)
+        active = gradable_questions(list(self.after.values()), self.base.grader)
         ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
         return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
 
@@ -250,20 +252,23 @@ class _Delta:
     def pending(self) -> int:
         """Number of pairs without a grade that are needed only because of the edit."""
         spec = self.base.grader.spec
-        asked = {wording(question, spec) for question in scored(list(self.before.values()), self.base.grader)}
-        active = scored(list(self.after.values()), self.base.grader)
-        new = [question for question in active if wording(question, spec) not in asked]
+        asked = {
+            graded_wording(question, spec)
+            for question in gradable_questions(list(self.before.values()), self.base.grader)
+        }
+        active = gradable_questions(list(self.after.values()), self.base.grader)
+        new = [question for question in active if graded_wording(question, spec) not in asked]
         rows = self.ratings.pooled & (self.ratings.text_keys != MISSING)
         return int((self.ratings.of(new)[rows] == MISSING).sum())
 
     @cached_property
     def unknown(self) -> Indices:
         """Number of ungraded questions of positive weight after the edit, by passage."""
-        active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
+        active = [q for q in gradable_questions(list(self.after.values()), self.base.grader) if q.weight > 0]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
 
 
-def _edited(before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec) -> list[str]:
+def _edited_ids(before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec) -> list[str]:
     ids = {**before, **after}
     return [key for key in ids if scoring_part(before.get(key), spec) != scoring_part(after.get(key), spec)]
 
@@ -272,7 +277,7 @@ _Asked = tuple[dict[str, Question], dict[str, Question]]
 """(before, after): the questions that a query asks, by id."""
 
 
-def _asked(
+def _asked_states(
     project: Project, base: Basis, query_id: str, saved: Mapping[str, Sequence[Question]], edits: Edits
 ) -> _Asked:
     """Return the questions that a query asks, before and after.
@@ -289,41 +294,41 @@ def _asked(
     return {q.question_id: q for q in before}, {q.question_id: q for q in after}
 
 
-def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
+def _find_deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
     """Return the queries whose scores an edit can change: edited queries, and topics that ask their questions."""
     saved = {query_id: bank_questions(project, base.version, query_id) for query_id in edits}
-    found: dict[str, _Asked] = {}
+    states: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
         places = [(query_id, q.subtopic_id) for q in (*saved[query_id], *questions)]
         group = {}
-        for key in asking(project, places):
+        for key in asking_queries(project, places):
             if key not in saved:
                 saved[key] = bank_questions(project, base.version, key)
-            group[key] = _asked(project, base, key, saved, edits)
-        moved = {key: asked for key, asked in group.items() if _edited(*asked, base.grader.spec)}
+            group[key] = _asked_states(project, base, key, saved, edits)
+        moved = {key: asked for key, asked in group.items() if _edited_ids(*asked, base.grader.spec)}
         if moved:
             # A query may leave the mean because it is now answered topic by topic.
-            found |= {query_id: group[query_id], **moved}
-    return [_delta(project, base, query_id, *asked) for query_id, asked in found.items()]
+            states |= {query_id: group[query_id], **moved}
+    return [_make_delta(project, base, query_id, *asked) for query_id, asked in states.items()]
 
 
-def _delta(
+def _make_delta(
     project: Project, base: Basis, query_id: str, before: dict[str, Question], after: dict[str, Question]
 ) -> _Delta:
     ratings = ratings_beside(project, base, query_id, list(before.values()), list(after.values()))
     return _Delta(base, before, after, ratings)
 
 
-def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
+def _count_pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
     """Return the numbers of pairs of texts that some queries need after the edit: with a grade, and without a grade."""
     number: dict[str, int] = {}
     keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
     for delta in deltas:
         spec = delta.base.grader.spec
         # A question without known words cannot be asked.
-        active = [q for q in scored(list(delta.after.values()), delta.base.grader) if spec.asked_text(q)]
+        active = [q for q in gradable_questions(list(delta.after.values()), delta.base.grader) if spec.asked_text(q)]
         rows = np.flatnonzero(delta.ratings.pooled & (delta.ratings.text_keys != MISSING))
-        words = [number.setdefault(wording(q, spec), len(number)) for q in active]
+        words = [number.setdefault(graded_wording(q, spec), len(number)) for q in active]
         # One number per pair of texts, which several passages, questions and queries may share.
         keys.append(((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel())
         known.append((delta.ratings.of(active)[rows] != MISSING).ravel())
@@ -337,7 +342,7 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
     rows = np.flatnonzero((old != new) & delta.ratings.pooled)
     if not len(rows):
         return []
-    did = responsible(
+    responsible_rows = responsible_passages(
         delta.edited, [(delta.labels, delta.before, delta.after), (delta.labels, delta.after, delta.before)]
     )
     return [
@@ -346,14 +351,14 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
             delta.ratings.passage_ids[row],
             None if old[row] == MISSING else int(old[row]),
             None if new[row] == MISSING else int(new[row]),
-            tuple(key for key in delta.edited if did[key][row]) or tuple(delta.edited),
+            tuple(key for key in delta.edited if responsible_rows[key][row]) or tuple(delta.edited),
             int(delta.unknown[row]),
         )
         for row in rows
     ]
 
 
-def _undecided(delta: _Delta) -> int:
+def _count_undecided(delta: _Delta) -> int:
     can_be_graded = (delta.unknown > 0) & delta.ratings.pooled & (delta.ratings.text_keys != MISSING)
     now = delta.labels_after
     moves = (delta.labels_if(0) != now) | (delta.labels_if(delta.base.grader.spec.max_rating) != now)
@@ -373,8 +378,8 @@ def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]
         passages = delta.ratings.passage_ids
         seen = delta.ratings.pooled & seen_by(project, measure, [delta.ratings.query_id] * len(passages), passages)
         for state, sign in ((delta.before, -1), (delta.after, 1)):
-            active = [q for q in scored(list(state.values()), delta.base.grader) if q.weight > 0]
+            active = [q for q in gradable_questions(list(state.values()), delta.base.grader) if q.weight > 0]
             ratings = delta.ratings.of(active)[seen]
             needed += sign * ratings.size
             usable += sign * int((ratings != MISSING).sum())
-    return replace(rescored(before, changed), needed=needed, usable=usable)
+    return replace(rescore_board(before, changed), needed=needed, usable=usable)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bank import asked_questions, asking, asks, bank_for, readable
+from ...bank import asked_questions, asking_queries, asks_condition, bank_for, readable_questions
 from ...errors import InputError
-from ...grouping import grouped
+from ...grouping import group_pairs
 from ...labels import (
     MISSING,
     Basis,
@@ -23,19 +23,19 @@ from ...labels import (
     Shift,
     basis,
     correlation_shift,
-    graded,
+    find_overrides,
+    gradable_questions,
+    graded_sql,
+    graded_wording,
     labels_of,
     leaderboard,
     load_ratings,
     official_board,
     order_systems,
-    overrides,
     query_scores,
-    scored,
     weights_of,
-    wording,
 )
-from ...records import visible
+from ...records import visible_rows
 from ...store import Project
 from ...types import GraderSpec, Question
 
@@ -51,16 +51,16 @@ class SystemChange:
     rank_after: int | None
 
 
-def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]) -> Leaderboard:
+def rescore_board(board: Leaderboard, new_scores: Mapping[str, Mapping[str, float] | None]) -> Leaderboard:
     """Return the leaderboard with new scores for some queries.
 
     Args:
-        found: by query id, the score of every run that answered the query. None removes the query from the mean,
+        new_scores: by query id, the score of every run that answered the query. None removes the query from the mean,
             because it has nothing to score.
     """
-    kept = [query for query in board.query_ids if found.get(query, {}) is not None]
-    query_ids = kept + [query for query, by_run in found.items() if by_run is not None and query not in kept]
-    per_query = {run: _with(scores, run, found) for run, scores in board.per_query.items()}
+    kept = [query for query in board.query_ids if new_scores.get(query, {}) is not None]
+    query_ids = kept + [query for query, by_run in new_scores.items() if by_run is not None and query not in kept]
+    per_query = {run: _replace_scores(scores, run, new_scores) for run, scores in board.per_query.items()}
     # Systems with unchanged scores keep their means exactly, if the queries are the same.
     same = query_ids == board.query_ids
     stays = {
@@ -70,9 +70,11 @@ def rescored(board: Leaderboard, found: Mapping[str, Mapping[str, float] | None]
     return replace(board, systems=systems, per_query=per_query, query_ids=query_ids)
 
 
-def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
+def _replace_scores(
+    scores: Mapping[str, float], run: str, new_scores: Mapping[str, Mapping[str, float] | None]
+) -> dict[str, float]:
     after = dict(scores)
-    for query, by_run in found.items():
+    for query, by_run in new_scores.items():
         if by_run is not None and run in by_run:
             after[query] = by_run[run]
         else:
@@ -80,7 +82,7 @@ def _with(scores: Mapping[str, float], run: str, found: Mapping[str, Mapping[str
     return after
 
 
-def moves(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
+def list_system_changes(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
     """Return every system of two leaderboards, in the order of the later one. None counts as an empty leaderboard."""
     old, new = ({system.run: system for system in board.systems} if board else {} for board in (before, after))
     return [
@@ -154,7 +156,7 @@ def rating_rows(
     """
     asked = {**before, **after}
     keys = [key for key in asked if key in was or key in now]
-    shown = readable(project, [asked[key] for key in keys])
+    shown = readable_questions(project, [asked[key] for key in keys])
     return [
         RatingRow(key, one.shown, was.get(key), now.get(key), now.get(key, 0) is not None)
         for key, one in zip(keys, shown, strict=True)
@@ -165,7 +167,7 @@ def ratings_of_passage(
     base: Basis, known: QueryRatings, questions: Sequence[Question], row: int
 ) -> dict[str, int | None]:
     """Return the ratings of a passage by id of a question that counts; None for a missing rating."""
-    asked = scored(questions, base.grader)
+    asked = gradable_questions(questions, base.grader)
     values = known.of(asked)[row]
     return {
         question.question_id: None if value == MISSING else int(value)
@@ -177,10 +179,10 @@ def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, .
     """Return the parts of a question that can change a score; None for a missing or inactive question."""
     if question is None or not question.active:
         return None
-    return (wording(question, spec), question.kind, question.weight)
+    return (graded_wording(question, spec), question.kind, question.weight)
 
 
-def responsible(
+def responsible_passages(
     keys: Sequence[str], sides: Sequence[tuple[Callable[[Sequence[Question]], Ratings], Asked, Asked]]
 ) -> dict[str, NDArray[np.bool_]]:
     """Return, by question, the passages whose changed label it is responsible for.
@@ -194,16 +196,16 @@ def responsible(
         By question id, a flag for each of the p passages. It is True in two cases: the change of only this question
         moves the label of the state before, or undoing only this change in the state after restores the label.
     """
-    did: dict[str, NDArray[np.bool_]] = {}
+    flags: dict[str, NDArray[np.bool_]] = {}
     for labels, state, other in sides:
         whole = labels(list(state.values()))
         for key in keys:
-            moved = labels(list(swapped(state, other, key).values())) != whole
-            did[key] = did[key] | moved if key in did else moved
-    return did
+            moved = labels(list(swap_question(state, other, key).values())) != whole
+            flags[key] = flags[key] | moved if key in flags else moved
+    return flags
 
 
-def swapped(state: Asked, other: Asked, key: str) -> dict[str, Question]:
+def swap_question(state: Asked, other: Asked, key: str) -> dict[str, Question]:
     """Return a state with one question as in the other state."""
     rest = {k: question for k, question in state.items() if k != key}
     return rest | ({key: other[key]} if key in other else {})
@@ -257,7 +259,7 @@ def ratings_effect(
     states = [_scored_again(project, base, board, passage_id, state) for state in (was, given)]
     (label_before, before), (label_after, after) = states
     shift = shift_against(project, before, after, against, measure)
-    return Effect(label_before, label_after, before, after, _moved(before, after), shift)
+    return Effect(label_before, label_after, before, after, _moved_systems(before, after), shift)
 
 
 def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:
@@ -271,22 +273,24 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
         InputError: the grader or version is unknown.
     """
     base = basis(project, policy)
-    found = overrides(project, version=base.version)
-    if not found:
+    listed = find_overrides(project, version=base.version)
+    if not listed:
         return []
     behind = _behind_labels(project, base)
     texts = dict(
         project.rows(
-            f"SELECT override_key, [question_text_key, passage_text_key] FROM {visible(project, 'overrides')}"
+            f"SELECT override_key, [question_text_key, passage_text_key] FROM {visible_rows(project, 'overrides')}"
             " ANTI JOIN held_overrides USING (override_key)"
         )
         if base.overridden
         else []
     )
     # Oldest first, so that the newest is last and counts.
-    given = grouped((tuple(texts[one.key]), one) for one in reversed(found) if one.key in texts)
+    given = group_pairs(
+        (tuple(texts[override.key]), override) for override in reversed(listed) if override.key in texts
+    )
 
-    def label(pairs: Sequence[_Pair], out: Override | None) -> int | None:
+    def label_without(pairs: Sequence[_Pair], out: Override | None) -> int | None:
         ratings = []
         for weight, rating, text_keys in pairs:
             people = [one for one in given.get(text_keys, []) if one is not out] if text_keys else []
@@ -296,7 +300,14 @@ def override_labels(project: Project, policy: Policy) -> list[tuple[Override, in
         value = int(labels_of(row, np.array([w for w, _ in part], float), policy.rule)[0])
         return None if value == MISSING else value
 
-    return [(one, label(behind.get(one.key, []), one), label(behind.get(one.key, []), None)) for one in found]
+    return [
+        (
+            override,
+            label_without(behind.get(override.key, []), override),
+            label_without(behind.get(override.key, []), None),
+        )
+        for override in listed
+    ]
 
 
 _Pair = tuple[float, int | None, tuple[int, int] | None]
@@ -305,28 +316,28 @@ _Pair = tuple[float, int | None, tuple[int, int] | None]
 
 def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
     """Return the pairs behind the label of each override's passage, by key of the override."""
-    found: dict[int, list[_Pair]] = {}
+    pairs_by_key: dict[int, list[_Pair]] = {}
     for key, weight, rating, question_text, passage_text in project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
         f" versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
-        f"  FROM {visible(project, 'overrides')}"
+        f"  FROM {visible_rows(project, 'overrides')}"
         " o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
-        f"  JOIN places() t ON t.query_key = q.query_key AND {asks('t', 'r')}"
+        f"  JOIN places() t ON t.query_key = q.query_key AND {asks_condition('t', 'r')}"
         "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
         # A grader that reads more than the question has its own text for it. If the question has no such text, its
         # overrides do not count.
         " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
         " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"
-        f" LEFT JOIN {graded(base)} g"
+        f" LEFT JOIN {graded_sql(base)} g"
         " ON g.question_text_key = b.text_key AND g.passage_text_key = places.text_key"
         " ORDER BY override_key, b.question_key",
         base.parameters,
     ):
         texts = None if question_text is None or passage_text is None else (question_text, passage_text)
-        found.setdefault(key, []).append((weight, rating, texts))
-    return found
+        pairs_by_key.setdefault(key, []).append((weight, rating, texts))
+    return pairs_by_key
 
 
 def _scored_again(
@@ -337,15 +348,15 @@ def _scored_again(
     places: list[str] = []
     asking_them: list[str] = []
     for question_id, rating in ratings.items():
-        text, homes = _question(project, base, question_id)
+        text, homes = _question_and_queries(project, base, question_id)
         given[text] = MISSING if rating is None else rating
         places += homes
-        asking_them += _asking(project, base, question_id)
-    found: dict[str, dict[str, float] | None] = {}
+        asking_them += _asking_queries(project, base, question_id)
+    new_scores: dict[str, dict[str, float] | None] = {}
     labels: dict[str, int] = {}
     for query_id in dict.fromkeys(asking_them):
         asked = asked_questions(project, base.version, query_id)
-        questions = scored(asked, base.grader)
+        questions = gradable_questions(asked, base.grader)
         known = load_ratings(project, base, query_id, questions)
         cells = known.of(questions).copy()
         if passage_id in known.passage_ids:
@@ -358,13 +369,13 @@ def _scored_again(
                 labels[query_id] = int(
                     labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[row]
                 )
-        found[query_id] = query_scores(project, base, board.measure, known, asked, cells)
+        new_scores[query_id] = query_scores(project, base, board.measure, known, asked, cells)
     value = next((labels[query_id] for query_id in places if query_id in labels), MISSING)
     label = None if value == MISSING else value
-    return label, rescored(board, found)
+    return label, rescore_board(board, new_scores)
 
 
-def _question(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
+def _question_and_queries(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
     """Return the text of a question, and the ids of the queries that ask it: its own query, then its topic."""
     rows = project.rows(
         "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
@@ -375,10 +386,10 @@ def _question(project: Project, base: Basis, question_id: str) -> tuple[str, lis
     if not rows:
         raise InputError("unknown-question", f"Unknown question '{question_id}'.")
     text, *place = rows[0]
-    return str(text).strip(), asking(project, [(place[0], place[1])])
+    return str(text).strip(), asking_queries(project, [(place[0], place[1])])
 
 
-def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
+def _asking_queries(project: Project, base: Basis, question_id: str) -> list[str]:
     """Return the ids of the queries that ask a question with the same wording."""
     places = project.rows(
         "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id FROM bank"
@@ -386,15 +397,15 @@ def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
         " (SELECT text_key FROM bank JOIN questions USING (question_key) WHERE question_id = $question)",
         {"version": base.version, "question": question_id},
     )
-    return asking(project, ((query_id, subtopic_id) for query_id, subtopic_id in places))
+    return asking_queries(project, ((query_id, subtopic_id) for query_id, subtopic_id in places))
 
 
-def _moved(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
+def _moved_systems(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
     moved = [
-        one
-        for one in moves(before, after)
-        if None not in (one.rank_before, one.rank_after)
-        and (one.score_before, one.rank_before) != (one.score_after, one.rank_after)
+        change
+        for change in list_system_changes(before, after)
+        if None not in (change.rank_before, change.rank_after)
+        and (change.score_before, change.rank_before) != (change.score_after, change.rank_after)
     ]
     return sorted(
         moved, key=lambda s: (s.rank_before == s.rank_after, -abs((s.score_after or 0.0) - (s.score_before or 0.0)))

@@ -17,13 +17,13 @@ from ...bank import (
     asked_questions,
     bank_for,
     check_version,
-    overview,
+    list_questions as bank_questions,
     query_as_question,
-    questions as bank_questions,
+    query_overviews,
     questions_by_query,
 )
 from ...errors import InputError
-from ...grouping import nested
+from ...grouping import nest_triples
 from ...labels import (
     MISSING,
     Basis,
@@ -34,14 +34,14 @@ from ...labels import (
     Ratings,
     Shift,
     basis,
+    gradable_questions,
+    grading_progress,
     labels_under,
     leaderboard,
     load_ratings,
-    overriding,
+    overriding_sql,
     pooled_labels,
     pooled_passages,
-    progress,
-    scored,
 )
 from ...measures import Flags, parse_measure
 from ...store import Project, cache, cached
@@ -50,10 +50,10 @@ from ...types import Question
 from .rescoring import (
     RatingRow,
     SystemChange,
-    moves,
+    list_system_changes,
     rating_rows,
     ratings_of_passage,
-    responsible,
+    responsible_passages,
     scoring_part,
     shift_against,
 )
@@ -86,17 +86,17 @@ def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionCha
         of: the questions that queries ask in the two states.
     """
     old, new = ({key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of)
-    found = {key for query_id in {**of[1], **of[0]} for key in changed_questions(before, after, of, query_id)}
+    changed = {key for query_id in {**of[1], **of[0]} for key in changed_questions(before, after, of, query_id)}
     return [
         QuestionChange(
             key,
             (new.get(key) or old[key]).query_id,
-            _kinds(old.get(key), new.get(key)),
+            _change_kinds(old.get(key), new.get(key)),
             old.get(key),
             new.get(key),
         )
         for key in {**new, **old}
-        if key in found
+        if key in changed
     ]
 
 
@@ -108,18 +108,18 @@ def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> 
     old, new = (by_query.get(query_id, {}) for by_query in of)
     specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
     return {
-        key: _kinds(old.get(key), new.get(key))
+        key: _change_kinds(old.get(key), new.get(key))
         for key in {**new, **old}
         if any(scoring_part(old.get(key), spec) != scoring_part(new.get(key), spec) for spec in specs)
     }
 
 
-def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
+def _change_kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
     if old is None:
         return ("added",)
     if new is None:
         return ("retired",)
-    said = {
+    applies = {
         "retired": old.active and not new.active,
         "restored": new.active and not old.active,
         "reworded": old.text != new.text,
@@ -128,12 +128,12 @@ def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
         "kind": old.kind != new.kind,
         "subtopic": old.subtopic_id != new.subtopic_id,
     }
-    if said["retired"]:
+    if applies["retired"]:
         return ("retired",)
-    return tuple(kind for kind, so in said.items() if so)
+    return tuple(kind for kind, so in applies.items() if so)
 
 
-def banks(project: Project, before: Basis, after: Basis) -> Banks:
+def read_banks(project: Project, before: Basis, after: Basis) -> Banks:
     """Return the questions of every query and topic in two states."""
 
     def compute() -> Banks:
@@ -172,22 +172,22 @@ def responsible_questions(
         # A direct grader is asked only about the query, so changes of the bank do not affect it.
         asks = base.grader.spec.method != "direct"
         sides.append((partial(labels_under, base, known[view]), state if asks else {}, other if asks else {}))
-    did = responsible(keys, sides)
+    flags = responsible_passages(keys, sides)
     passage_ids = known[view].passage_ids
     return {
-        passage_id: tuple(key for key in keys if did[key][row]) or tuple(keys)
+        passage_id: tuple(key for key in keys if flags[key][row]) or tuple(keys)
         for row, passage_id in enumerate(passage_ids)
     }
 
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
     """Return, by (query id, passage id), the ids of questions with an override that counts in any of the states."""
-    found = nested(
+    ids_by_pair = nest_triples(
         ((query_id, passage_id), question_id, None)
         for base in bases
         if base.overridden
         for query_id, passage_id, question_id in project.rows(
-            f"SELECT query_id, passage_id, question_id FROM {overriding(base)} o"
+            f"SELECT query_id, passage_id, question_id FROM {overriding_sql(base)} o"
             f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = o.question_text_key"
             " JOIN pool p ON p.query_key = b.query_key AND p.text_key = o.passage_text_key"
             " JOIN queries ON queries.query_key = p.query_key JOIN passages USING (passage_key)"
@@ -195,7 +195,7 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
             base.parameters,
         )
     )
-    return {pair: tuple(keys) for pair, keys in found.items()}
+    return {pair: tuple(keys) for pair, keys in ids_by_pair.items()}
 
 
 def why_label(project: Project, before: Policy, after: Policy, query_id: str, passage_id: str) -> list[RatingRow]:
@@ -219,7 +219,7 @@ def _ratings_of_passage(
         questions = [query_as_question(project, query_id)]
     else:
         questions = asked_questions(project, base.version, query_id)
-    asked = scored(questions, base.grader)
+    asked = gradable_questions(questions, base.grader)
     known = load_ratings(project, base, query_id, asked)
     if passage_id not in known.passage_ids:
         raise InputError(
@@ -345,20 +345,22 @@ def state_changes(
     Args:
         measure: the measure that orders the systems.
         against: the official leaderboard, a source of judgments or an imported leaderboard; None for no comparison.
-        queries: the queries for the comparison with the official leaderboard; see `leaderboard.sides`.
+        queries: the queries for the comparison with the official leaderboard; see `labels.align_boards`.
 
     Raises:
         InputError: a grader, a version, the measure or the official leaderboard is unknown.
     """
     for policy in (before, after):
         check_version(project, policy.bank_version)
-    old, new = (_resolved(project, policy) for policy in (before, after))
+    old, new = (_resolve_policy(project, policy) for policy in (before, after))
     differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
     bases = (basis(project, old), basis(project, new))
-    of = banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
-    flips = _flips(project, old, new, of)
+    of = read_banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
+    flips = _find_flips(project, old, new, of)
     done = Counter(key for flip in flips for key in flip.questions)
-    (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
+    (board_before, no_before), (board_after, no_after) = (
+        _board_or_reason(project, measure, policy) for policy in (old, new)
+    )
     shift = shift_against(project, board_before, board_after, against, measure, queries)
     return StateChanges(
         before=old,
@@ -366,34 +368,37 @@ def state_changes(
         differing=differing,
         compared=len(pooled_passages(project)),
         flips=flips,
-        relevance=int((_relevant(project, old) != _relevant(project, new)).sum()),
-        partial=(progress(project, bases[0]).partial_labels, progress(project, bases[1]).partial_labels),
+        relevance=int((_relevant_flags(project, old) != _relevant_flags(project, new)).sum()),
+        partial=(
+            grading_progress(project, bases[0]).partial_labels,
+            grading_progress(project, bases[1]).partial_labels,
+        ),
         questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
         board_before=board_before,
         board_after=board_after,
         no_board=no_before or no_after,
-        systems=moves(board_before, board_after),
+        systems=list_system_changes(board_before, board_after),
         shift=shift,
     )
 
 
-def _resolved(project: Project, policy: Policy) -> Policy:
+def _resolve_policy(project: Project, policy: Policy) -> Policy:
     base = basis(project, policy)
     return replace(base.policy, grader=base.grader.spec.name, bank_version=base.version)
 
 
-def _labels(project: Project, policy: Policy) -> Ratings:
+def _pool_labels(project: Project, policy: Policy) -> Ratings:
     """Return the labels of the pool in its order; MISSING for no label."""
     return pooled_labels(project, basis(project, policy)).labels
 
 
-def _relevant(project: Project, policy: Policy) -> Flags:
-    found: Flags = _labels(project, policy) >= basis(project, policy).min_rating
+def _relevant_flags(project: Project, policy: Policy) -> Flags:
+    found: Flags = _pool_labels(project, policy) >= basis(project, policy).min_rating
     return found
 
 
-def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:
-    before, known = _labels(project, old), pooled_labels(project, basis(project, new))
+def _find_flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelFlip]:
+    before, known = _pool_labels(project, old), pooled_labels(project, basis(project, new))
     after, open_pairs = known.labels, known.needed - known.usable
     rows = np.flatnonzero(before != after)
     if not len(rows):
@@ -401,7 +406,7 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
     parts = [part for part in LABEL_PARTS if getattr(old, part) != getattr(new, part)]
     if "grader" in parts and "rating" in parts:
         parts.remove("rating")
-    did = _responsible_parts(project, old, new, parts)
+    responsible_rows = _responsible_parts(project, old, new, parts)
     bases = (basis(project, old), basis(project, new))
     kinds: dict[str, dict[str, tuple[str, ...]]] = {}
     of_query: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -412,13 +417,13 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
     for row, (query_id, passage_id) in zip(rows.tolist(), ids, strict=True):
         causes: list[str] = []
         questions: tuple[str, ...] = ()
-        if "bank_version" in parts and did["bank_version"][row]:
+        if "bank_version" in parts and responsible_rows["bank_version"][row]:
             if query_id not in of_query:
                 kinds[query_id] = changed_questions(*bases, of, query_id)
                 of_query[query_id] = responsible_questions(project, *bases, of, query_id, list(kinds[query_id]))
             questions = of_query[query_id][passage_id]
             causes += [kind for key in questions for kind in kinds[query_id][key]]
-        causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and did[part][row]]
+        causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and responsible_rows[part][row]]
         if "override" in causes:
             questions += tuple(key for key in rated.get((query_id, passage_id), ()) if key not in questions)
         flips.append(
@@ -437,21 +442,21 @@ def _flips(project: Project, old: Policy, new: Policy, of: Banks) -> list[LabelF
 
 def _responsible_parts(project: Project, old: Policy, new: Policy, parts: Sequence[str]) -> Mapping[str, Flags]:
     """Return, by differing part of the policy, whether it alone moves or restores the label of each row of the pool."""
-    before, after = _labels(project, old), _labels(project, new)
+    before, after = _pool_labels(project, old), _pool_labels(project, new)
     if len(parts) == 1:
         return {parts[0]: np.ones(len(before), bool)}
-    did = {}
+    alone_by_part = {}
     for part in parts:
         # A rating rule fits only some graders, so it changes with the grader.
         fields = ("grader", "rating") if part == "grader" else (part,)
-        there = _labels(project, replace(old, **{field: getattr(new, field) for field in fields}))
-        back = _labels(project, replace(new, **{field: getattr(old, field) for field in fields}))
-        did[part] = (there != before) | (back != after)
-    together = ~np.logical_or.reduce(list(did.values()))
-    return {part: alone | together for part, alone in did.items()}
+        moved_labels = _pool_labels(project, replace(old, **{field: getattr(new, field) for field in fields}))
+        back = _pool_labels(project, replace(new, **{field: getattr(old, field) for field in fields}))
+        alone_by_part[part] = (moved_labels != before) | (back != after)
+    together = ~np.logical_or.reduce(list(alone_by_part.values()))
+    return {part: alone | together for part, alone in alone_by_part.items()}
 
 
-def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
+def _board_or_reason(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
     # An invalid measure is refused in every state.
     parse_measure(measure, policy.cutoff)
     try:
@@ -462,9 +467,9 @@ def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard 
         return None, f"Bank version {policy.bank_version} has no leaderboard. {error}"
 
 
-def flips_csv(project: Project, found: StateChanges) -> str:
+def flips_csv(project: Project, compared: StateChanges) -> str:
     """Return the labels that differ as CSV, one per line; cells that could be formulas are neutralised."""
-    texts = {query.query_id: query.text for query in overview(project)}
+    texts = {query.query_id: query.text for query in query_overviews(project)}
     return csv_text(
         ("query_id", "query", "passage_id", "label_before", "label_after", "causes", "questions", "open_pairs"),
         (
@@ -472,6 +477,6 @@ def flips_csv(project: Project, found: StateChanges) -> str:
                 *(flip.query_id, texts[flip.query_id], flip.passage_id, flip.before, flip.after),
                 *("; ".join(flip.causes), "; ".join(flip.questions), flip.open_pairs),
             )
-            for flip in found.flips
+            for flip in compared.flips
         ),
     )

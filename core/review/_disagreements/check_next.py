@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...errors import InputError
-from ...grouping import grouped
+from ...grouping import group_pairs
 from ...labels import Leaderboard, Policy, basis, label_qrels, leaderboard, score_runs
 from ...measures import (
     Array,
@@ -17,16 +17,16 @@ from ...measures import (
     Flags,
     cohen_kappa,
     cross_table,
-    halves,
-    matching,
-    merge,
+    match_scales,
+    merge_values,
     order_signs,
     parse_measure,
+    split_at_threshold,
     trec_order,
 )
-from ...records import Qrels, find_source, judgments, rankings
+from ...records import Qrels, find_source, ranking_scores, source_judgments
 from ...store import Project
-from .label_agreement import Judgments, Labels, Matched, Person, Rater, Side, match
+from .label_agreement import Judgments, Labels, Matched, Person, Rater, Side, match_sides
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ def check_next(
     """Return, for each disagreement, the effects on the leaderboard and on kappa if one side adopts the other's value.
 
     Labels adopt judgments; of two sides of the same kind, the left side adopts. The new value is the nearest value that
-    agrees with the other side (`matching`), or else the value at the same share of its scale.
+    agrees with the other side (`match_scales`), or else the value at the same share of its scale.
 
     Each change is tried alone: the adopting side's leaderboard is scored again with one replaced value, which affects
     one query. Let d(s) be the change of the score of system s on this query, divided by the number of queries in the
@@ -98,7 +98,7 @@ def check_next(
 
     Raises:
         InputError: a side is a person, whose ratings are about questions; the measure is not computed from relevance
-            values; or as for `review.agreement` and `leaderboard.leaderboard`.
+            values; or as for `review.side_agreement` and `leaderboard.leaderboard`.
     """
     if isinstance(left, Person) or isinstance(right, Person):
         raise InputError(
@@ -114,24 +114,24 @@ def check_next(
             "Use a measure such as nDCG@10.",
         )
     name = wanted.name
-    found = match(project, left, right)
+    matched = match_sides(project, left, right)
     side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
     giving = left if side == "left" else right
 
     def compute() -> list[Check]:
-        grid = _Grid.of(found, side)
-        board, qrels = _board(project, giving, name, grid.giving)
-        return _tried(project, found, grid, board, qrels, by, tried)
+        grid = _Grid.of(matched, side)
+        board, qrels = _board_of_side(project, giving, name, grid.giving)
+        return _try_checks(project, matched, grid, board, qrels, by, tried)
 
     checks = project.cached(("check next", left, right, name, by, tried), compute)
-    return CheckNext(side, name, checks, int(disagreeing(found).sum()))
+    return CheckNext(side, name, checks, int(disagreeing_pairs(matched).sum()))
 
 
-def disagreeing(found: Matched) -> Flags:
-    """Return which pairs of two sides disagree, in their order; see `matching`."""
-    agree = np.zeros(len(found.pairs), dtype=bool)
-    left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
-    for value, counterparts in matching(found.left.scale, found.right.scale).items():
+def disagreeing_pairs(matched: Matched) -> Flags:
+    """Return which pairs of two sides disagree, in their order; see `match_scales`."""
+    agree = np.zeros(len(matched.pairs), dtype=bool)
+    left, right = matched.pairs["left"].to_numpy(), matched.pairs["right"].to_numpy()
+    for value, counterparts in match_scales(matched.left.scale, matched.right.scale).items():
         agree |= (left == value) & np.isin(right, counterparts)
     return ~agree
 
@@ -153,19 +153,21 @@ class _Grid:
     kappa: dict[tuple[int, int], float | None]
 
     @classmethod
-    def of(cls, found: Matched, side: Literal["left", "right"]) -> _Grid:
-        giving, other = (found.left, found.right) if side == "left" else (found.right, found.left)
-        says_same = matching(giving.scale, other.scale)
-        target = {(v, o): _target(v, o, giving, other, says_same) for v in giving.scale for o in other.scale}
-        own, others = (found.pairs[column] for column in ((side, "right") if side == "left" else (side, "left")))
+    def of(cls, matched: Matched, side: Literal["left", "right"]) -> _Grid:
+        giving, other = (matched.left, matched.right) if side == "left" else (matched.right, matched.left)
+        says_same = match_scales(giving.scale, other.scale)
+        target = {(v, o): _target_value(v, o, giving, other, says_same) for v in giving.scale for o in other.scale}
+        own, others = (matched.pairs[column] for column in ((side, "right") if side == "left" else (side, "left")))
         table = cross_table(own, others, giving.scale, other.scale)
         return cls(side, giving, target, _kappa_changes(table, giving, other, target))
 
 
-def _target(value: int, said: int, giving: Rater, other: Rater, says_same: Mapping[int, Sequence[int]]) -> int:
-    fitting = [own for own in giving.scale if said in says_same[own]]
+def _target_value(
+    value: int, other_value: int, giving: Rater, other: Rater, says_same: Mapping[int, Sequence[int]]
+) -> int:
+    fitting = [own for own in giving.scale if other_value in says_same[own]]
     if not fitting:
-        share = max(said, 0) / max((*other.scale, 1)) * max((*giving.scale, 1))
+        share = max(other_value, 0) / max((*other.scale, 1)) * max((*giving.scale, 1))
         fitting = sorted(giving.scale, key=lambda own: (abs(own - share), -own))[:1]
     return min(fitting, key=lambda own: (abs(own - value), -own))
 
@@ -173,21 +175,21 @@ def _target(value: int, said: int, giving: Rater, other: Rater, says_same: Mappi
 def _kappa_changes(
     table: CrossTable, giving: Rater, other: Rater, target: Mapping[tuple[int, int], int]
 ) -> dict[tuple[int, int], float | None]:
-    groups = halves(giving.scale, giving.threshold), halves(other.scale, other.threshold)
-    before = cohen_kappa(merge(table, *groups)).value
+    groups = split_at_threshold(giving.scale, giving.threshold), split_at_threshold(other.scale, other.threshold)
+    before = cohen_kappa(merge_values(table, *groups)).value
     changes: dict[tuple[int, int], float | None] = {}
     for row, own in enumerate(table.rows):
-        for column, said in enumerate(table.columns):
+        for column, column_value in enumerate(table.columns):
             if table.counts[row, column]:
                 counts = table.counts.copy()
                 counts[row, column] -= 1
-                counts[table.rows.index(target[own, said]), column] += 1
-                after = cohen_kappa(merge(replace(table, counts=counts), *groups)).value
-                changes[own, said] = None if before is None or after is None else after - before
+                counts[table.rows.index(target[own, column_value]), column] += 1
+                after = cohen_kappa(merge_values(replace(table, counts=counts), *groups)).value
+                changes[own, column_value] = None if before is None or after is None else after - before
     return changes
 
 
-def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
+def _board_of_side(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
     """Return the leaderboard from a side's values, and the values."""
     if isinstance(side, Labels):
         board = leaderboard(project, measure, policy=side.policy, with_ungraded=True)
@@ -196,21 +198,21 @@ def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Le
         raise TypeError(f"{side} makes no leaderboard")
     source = find_source(project, side.source)
     policy = Policy(min_judgment=rater.threshold)
-    return leaderboard(project, measure, source, policy), judgments(project, source)
+    return leaderboard(project, measure, source, policy), source_judgments(project, source)
 
 
-def _tried(
-    project: Project, found: Matched, grid: _Grid, board: Leaderboard, qrels: Qrels, by: By, tried: int
+def _try_checks(
+    project: Project, matched: Matched, grid: _Grid, board: Leaderboard, qrels: Qrels, by: By, tried: int
 ) -> list[Check]:
-    pairs = found.pairs
-    rows = np.flatnonzero(disagreeing(found))
+    pairs = matched.pairs
+    rows = np.flatnonzero(disagreeing_pairs(matched))
     other = "right" if grid.side == "left" else "left"
     cells = list(zip(pairs[grid.side].to_numpy()[rows].tolist(), pairs[other].to_numpy()[rows].tolist(), strict=True))
     change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max((*grid.giving.scale, 1))
-    weight = _exposure(project, pairs.iloc[rows]) * change
+    weight = _pair_exposure(project, pairs.iloc[rows]) * change
     kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
     first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]
-    by_query = grouped((str(pairs["query_id"].iat[rows[at]]), int(at)) for at in first)
+    by_query = group_pairs((str(pairs["query_id"].iat[rows[at]]), int(at)) for at in first)
     scorer = _Scorer(project, board, qrels, grid.giving.threshold)
     checks = []
     for query_id, places in by_query.items():
@@ -219,15 +221,15 @@ def _tried(
             cell = cells[at]
             checks.append(Check(int(rows[at]), cell[0], grid.target[cell], shift, moved, swaps, grid.kappa[cell]))
 
-    def worth(one: Check) -> tuple[float, ...]:
-        on_board = (-one.swaps, -one.shift, one.row)
+    def sort_key(check: Check) -> tuple[float, ...]:
+        on_board = (-check.swaps, -check.shift, check.row)
         # Rounded, so that equal changes of kappa from two directions compare as equal.
-        return on_board if by == "board" else (-round(abs(one.kappa or 0.0), 12), *on_board)
+        return on_board if by == "board" else (-round(abs(check.kappa or 0.0), 12), *on_board)
 
-    return sorted(checks, key=worth)
+    return sorted(checks, key=sort_key)
 
 
-def _exposure(project: Project, pairs: pd.DataFrame) -> Array:
+def _pair_exposure(project: Project, pairs: pd.DataFrame) -> Array:
     """Return, for each pair, the sum over runs of 1 / log2(1 + rank); 0 if no run returned the passage."""
 
     import pandas as pd
@@ -254,7 +256,7 @@ class _Scorer:
         self._means = np.array([system.score for system in board.systems])
         zero = board.policy.skipped == "zero"
         self._queries = [len(board.query_ids) if zero else system.queries for system in board.systems]
-        self._rankings = rankings(project)
+        self._rankings = ranking_scores(project)
         self._cutoff = parse_measure(board.measure).cutoff
 
     def effects(self, query_id: str, changes: Collection[tuple[str, int]]) -> list[tuple[float, int, int]]:
@@ -265,7 +267,7 @@ class _Scorer:
         answered = {run: scores for run in self._runs if (scores := self._top(run, query_id))}
         variants = {run: dict.fromkeys(qrels, scores) for run, scores in answered.items()}
         scored = score_runs(variants, [self._board.measure], qrels, self._threshold)
-        found = []
+        outcomes = []
         for variant in qrels:
             delta = np.zeros(len(self._runs))
             for at, run in enumerate(self._runs):
@@ -274,8 +276,8 @@ class _Scorer:
                     delta[at] = (now - self._board.per_query[run][query_id]) / self._queries[at]
             before, after = (order_signs(means) for means in (self._means, self._means + delta))
             swaps = int((before * after < 0).sum()) // 2
-            found.append((float(np.abs(delta).sum()), int((delta != 0).sum()), swaps))
-        return found
+            outcomes.append((float(np.abs(delta).sum()), int((delta != 0).sum()), swaps))
+        return outcomes
 
     def _top(self, run: str, query_id: str) -> Mapping[str, float]:
         """Return the part of a ranking that the measure reads."""

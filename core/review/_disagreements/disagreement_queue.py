@@ -11,13 +11,13 @@ import numpy as np
 
 from ...bank import latest_version
 from ...labels import Policy, basis, graded_pairs
-from ...measures import Flags, Indices, matching
+from ...measures import Flags, Indices, match_scales
 from ...records import readable_texts
 from ...store import Project
 from .._passages.passage_details import label_with, read_passage
-from .check_next import Check, CheckNext, check_next, disagreeing
-from .label_agreement import Labels, Matched, Pair, Person, Side, match
-from .settling import Place, Settling, settled, side_name
+from .check_next import Check, CheckNext, check_next, disagreeing_pairs
+from .label_agreement import Labels, Matched, Pair, Person, Side, match_sides
+from .settling import Place, Settling, settled_cases, side_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ class Queue:
     next_up: CheckNext | None
 
 
-def queue(
+def list_disagreements(
     project: Project,
     left: Side,
     right: Side,
@@ -103,9 +103,9 @@ def queue(
             page.
 
     Raises:
-        InputError: as for `review.agreement`; for `board` and `kappa` also as for `check_next`.
+        InputError: as for `review.side_agreement`; for `board` and `kappa` also as for `check_next`.
     """
-    found = match(project, left, right)
+    matched = match_sides(project, left, right)
     checks: dict[int, Check] = {}
     next_up = None
     if order == "board" or order == "kappa":
@@ -113,24 +113,24 @@ def queue(
         checks = {check.row: check for check in next_up.checks}
         rows = np.array(list(checks), np.int64)
         if cell is not None:
-            rows = rows[_in_cell(found, cell)[rows]]
+            rows = rows[_in_cell(matched, cell)[rows]]
     else:
-        rows = _ordered(found, order, cell)
+        rows = _order_pairs(matched, order, cell)
     if query_id is not None:
-        rows = rows[(found.pairs["query_id"].iloc[rows] == query_id).to_numpy(dtype=bool)]
-    cases = settled(project, side_name(project, left), side_name(project, right))
-    done = _among(found.pairs.iloc[rows], cases)
+        rows = rows[(matched.pairs["query_id"].iloc[rows] == query_id).to_numpy(dtype=bool)]
+    cases = settled_cases(project, side_name(project, left), side_name(project, right))
+    done = _pairs_of_cases(matched.pairs.iloc[rows], cases)
     if not show_settled:
         rows = rows[~done]
     if case is not None:
-        at = _place_of(found, rows, case)
+        at = _place_of(matched, rows, case)
         at = min(offset, len(rows) - 1) if at is None else at
         offset = max(0, at - at % limit)
     return Queue(
         total=len(rows),
         hidden=0 if show_settled else int(done.sum()),
         first=offset,
-        rows=_rows(project, (left, right), found, rows[offset : offset + limit], checks, cases),
+        rows=_queue_rows(project, (left, right), matched, rows[offset : offset + limit], checks, cases),
         next_up=next_up,
     )
 
@@ -142,11 +142,11 @@ def count_open(project: Project, left: Side, right: Side) -> tuple[dict[str, int
         The number of open disagreements by query id, for queries with any; and the number of settled ones.
 
     Raises:
-        InputError: as for `review.agreement`.
+        InputError: as for `review.side_agreement`.
     """
-    found = match(project, left, right)
-    pairs = found.pairs[disagreeing(found)]
-    done = _among(pairs, settled(project, side_name(project, left), side_name(project, right)))
+    found = match_sides(project, left, right)
+    pairs = found.pairs[disagreeing_pairs(found)]
+    done = _pairs_of_cases(pairs, settled_cases(project, side_name(project, left), side_name(project, right)))
     return Counter(pairs["query_id"][~done].tolist()), int(done.sum())
 
 
@@ -157,26 +157,26 @@ def row_of(project: Project, left: Side, right: Side, case: Place) -> Row | None
         None if either side has no value.
 
     Raises:
-        InputError: as for `review.agreement`.
+        InputError: as for `review.side_agreement`.
     """
-    found = match(project, left, right)
-    at = _place_of(found, np.arange(len(found.pairs)), case)
+    matched = match_sides(project, left, right)
+    at = _place_of(matched, np.arange(len(matched.pairs)), case)
     if at is None:
         return None
-    cases = settled(project, side_name(project, left), side_name(project, right))
-    return _rows(project, (left, right), found, np.array([at]), {}, cases)[0]
+    cases = settled_cases(project, side_name(project, left), side_name(project, right))
+    return _queue_rows(project, (left, right), matched, np.array([at]), {}, cases)[0]
 
 
-def _rows(
+def _queue_rows(
     project: Project,
     sides: tuple[Side, Side],
-    found: Matched,
+    matched: Matched,
     shown: Indices,
     checks: Mapping[int, Check],
     cases: Mapping[Place, Settling],
 ) -> list[Row]:
     """Return the pairs with these positions in `Matched.pairs`, with the questions behind them."""
-    pairs = _pairs(project, found.pairs.iloc[shown])
+    pairs = _read_pairs(project, matched.pairs.iloc[shown])
     left_from, right_from = (_given_by(project, side, pairs) for side in sides)
     return [
         Row(
@@ -190,17 +190,17 @@ def _rows(
     ]
 
 
-def _in_cell(found: Matched, cell: Cell) -> Flags:
-    inside = found.pairs["left"].isin(list(cell[0])) & found.pairs["right"].isin(list(cell[1]))
+def _in_cell(matched: Matched, cell: Cell) -> Flags:
+    inside = matched.pairs["left"].isin(list(cell[0])) & matched.pairs["right"].isin(list(cell[1]))
     return inside.to_numpy(dtype=bool)
 
 
-def _ordered(found: Matched, order: Order, cell: Cell | None) -> Indices:
+def _order_pairs(matched: Matched, order: Order, cell: Cell | None) -> Indices:
     """Return the positions of pairs in `Matched.pairs`, ordered by distance. Values are shares of their scale's top."""
-    chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
+    chosen = disagreeing_pairs(matched) if cell is None else _in_cell(matched, cell)
     shares = [
-        np.maximum(found.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
-        for name, rater in (("left", found.left), ("right", found.right))
+        np.maximum(matched.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
+        for name, rater in (("left", matched.left), ("right", matched.right))
     ]
     # Rounded, so that 1/5 against 3/3 is exactly as far as 4/5 against 0.
     surplus = np.round(shares[0] - shares[1], 9)
@@ -209,8 +209,8 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> Indices:
     return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
 
 
-def _place_of(found: Matched, rows: Indices, case: Place) -> int | None:
-    pairs = found.pairs.iloc[rows]
+def _place_of(matched: Matched, rows: Indices, case: Place) -> int | None:
+    pairs = matched.pairs.iloc[rows]
     here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
     if "question_id" in pairs:
         here &= (pairs["question_id"] == case[2]).to_numpy(dtype=bool)
@@ -218,7 +218,7 @@ def _place_of(found: Matched, rows: Indices, case: Place) -> int | None:
     return int(places[0]) if len(places) else None
 
 
-def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
+def _pairs_of_cases(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
     if not cases:
         return np.zeros(len(pairs), bool)
     # There are far fewer settled cases than disagreements, so only pairs of their passages are compared one by one.
@@ -230,7 +230,7 @@ def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> Flags:
     return likely
 
 
-def _pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
+def _read_pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
     columns = [shown[name].tolist() for name in ("query_id", "passage_id")]
     columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
     columns += [shown[name].tolist() for name in ("left", "right")]
@@ -298,7 +298,7 @@ class Outcome:
     agrees: bool
 
 
-def outcome(
+def override_outcome(
     project: Project,
     left: Side,
     right: Side,
@@ -316,11 +316,11 @@ def outcome(
         author: the author of the override. If the author is a side, the rating is the new value of this side.
 
     Raises:
-        InputError: as for `review.agreement` and `review.read_passage`.
+        InputError: as for `review.side_agreement` and `review.read_passage`.
     """
-    found = match(project, left, right)
+    matched = match_sides(project, left, right)
 
-    def says(side: Side, value: int) -> int | None:
+    def value_after(side: Side, value: int) -> int | None:
         if isinstance(side, Person):
             return rating if side.author == author and pair.question_id in question_ids else value
         # A grader's value stays if overrides do not count, or if the other side is a person.
@@ -329,16 +329,16 @@ def outcome(
         desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
         return label_with(project, side.policy, desk, dict.fromkeys(question_ids, rating))
 
-    values = says(left, pair.left), says(right, pair.right)
-    same = matching(found.left.scale, found.right.scale)
+    values = value_after(left, pair.left), value_after(right, pair.right)
+    same = match_scales(matched.left.scale, matched.right.scale)
     desk = read_passage(project, policy, pair.query_id, pair.passage_id)
     after = label_with(project, policy, desk, dict.fromkeys(question_ids, rating))
     others = [
-        Giving(one.question.question_id, one.question.shown, one.rating)
-        for one in desk.asked
-        if after and policy.label != "mean" and one.counts and one.question.weight > 0
-        if one.question.question_id not in question_ids and one.rating is not None and one.rating >= after
+        Giving(asked.question.question_id, asked.question.shown, asked.rating)
+        for asked in desk.asked
+        if after and policy.label != "mean" and asked.counts and asked.question.weight > 0
+        if asked.question.question_id not in question_ids and asked.rating is not None and asked.rating >= after
     ]
-    also = tuple(sorted(others, key=lambda one: -one.rating))
+    also = tuple(sorted(others, key=lambda asked: -asked.rating))
     agrees = values[0] is not None and values[1] in same.get(values[0], ())
     return Outcome(desk.label, after, also, *values, agrees)

@@ -8,19 +8,28 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...bank import latest_version
 from ...errors import InputError, check_known
-from ...labels import Basis, Policy, basis, graded_pairs, labels
+from ...labels import Basis, Policy, basis, graded_pairs, list_labels
 from ...measures import (
     Coefficient,
     CrossTable,
     alpha_of,
     cohen_kappa,
     cross_table,
-    halves,
-    merge,
+    merge_values,
     per_level,
+    split_at_threshold,
     weighted_kappa,
 )
-from ...records import PREFIX, SCALE, blind_judgments, find_source, for_confirming, hold_out, sources, visible
+from ...records import (
+    PREFIX,
+    SCALE,
+    blind_judgments,
+    find_source,
+    for_confirming,
+    hold_out,
+    judgment_sources,
+    visible_rows,
+)
 from ...store import Project
 from ...tables import LATEX, csv_text
 from ...text import how_many
@@ -60,7 +69,7 @@ class Person:
 Side: TypeAlias = Labels | Judgments | Person
 
 
-def machine(policy: Policy, grader: str | None = None) -> Labels:
+def machine_labels(policy: Policy, grader: str | None = None) -> Labels:
     """Return a grader's own labels, without overrides.
 
     Use it to compare two graders: overrides apply to both and would count as agreement.
@@ -76,7 +85,7 @@ def people(project: Project) -> list[str]:
     return [
         author
         for (author,) in project.rows(
-            f"SELECT DISTINCT author FROM {visible(project, 'overrides')} WHERE withdrawn_at IS NULL ORDER BY 1"
+            f"SELECT DISTINCT author FROM {visible_rows(project, 'overrides')} WHERE withdrawn_at IS NULL ORDER BY 1"
         )
     ]
 
@@ -136,7 +145,7 @@ class _Resolved:
     values: Callable[[], Values]
 
 
-def match(project: Project, left: Side, right: Side) -> Matched:
+def match_sides(project: Project, left: Side, right: Side) -> Matched:
     """Match the values of two sides by passage, or by question and passage if a side is a person.
 
     Raises:
@@ -153,75 +162,76 @@ def match(project: Project, left: Side, right: Side) -> Matched:
     bases = {side: basis(project, side.policy) for side in sides if isinstance(side, Labels)}
     version = next((base.version for base in bases.values()), latest_version(project))
 
-    def resolve(side: Side) -> _Resolved:
+    def resolve_side(side: Side) -> _Resolved:
         if isinstance(side, Judgments):
-            return _judgments(project, side)
+            return _judgment_side(project, side)
         if isinstance(side, Person):
-            return _person(project, side, version)
+            return _person_side(project, side, version)
         if about_questions:
-            return _ratings(project, replace(bases[side], overridden=False))
-        return _labels(project, bases[side])
+            return _rating_side(project, replace(bases[side], overridden=False))
+        return _label_side(project, bases[side])
 
-    one, other = resolve(left), resolve(right)
+    left_side, right_side = resolve_side(left), resolve_side(right)
 
     def compute() -> tuple[pd.DataFrame, list[dict[str, int]]]:
-        (left_values, left_counts), (right_values, right_counts) = one.values(), other.values()
+        (left_values, left_counts), (right_values, right_counts) = left_side.values(), right_side.values()
         keys = [column for column in left_values if column != "value"]
         pairs = left_values.rename(columns={"value": "left"}).merge(
             right_values.rename(columns={"value": "right"}), on=keys
         )
-        both = _counted(pairs)[1]
+        both = _count_by_query(pairs)[1]
         alone = [{q: n - both.get(q, 0) for q, n in counts.items()} for counts in (left_counts, right_counts)]
         return pairs, alone
 
-    pairs, alone = project.cached(("agreement", one.key, other.key), compute)
-    return Matched(one.rater, other.rater, pairs, *alone)
+    pairs, alone = project.cached(("agreement", left_side.key, right_side.key), compute)
+    return Matched(left_side.rater, right_side.rater, pairs, *alone)
 
 
-def _counted(frame: pd.DataFrame) -> Values:
+def _count_by_query(frame: pd.DataFrame) -> Values:
     return frame, {str(query): count for query, count in frame["query_id"].value_counts().items()}
 
 
-def _labels(project: Project, base: Basis) -> _Resolved:
-    def values() -> Values:
-        found = labels(project, base).dropna(subset=["label"])
-        return _counted(found[["query_id", "passage_id"]].assign(value=found["label"].astype("int64")))
+def _label_side(project: Project, base: Basis) -> _Resolved:
+    def read_values() -> Values:
+        frame = list_labels(project, base).dropna(subset=["label"])
+        return _count_by_query(frame[["query_id", "passage_id"]].assign(value=frame["label"].astype("int64")))
 
-    return _Resolved(_grader(base, "label"), ("labels", base.key), values)
+    return _Resolved(_grader_rater(base, "label"), ("labels", base.key), read_values)
 
 
-def _ratings(project: Project, base: Basis) -> _Resolved:
+def _rating_side(project: Project, base: Basis) -> _Resolved:
     rated = f"({graded_pairs(base)}) JOIN queries USING (query_key)"
 
-    def values() -> Values:
+    def read_values() -> Values:
         # There may be millions of ratings, so only those with a person's rating too are matched.
         frame = project.table(
             f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
             " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
-            f" SEMI JOIN {visible(project, 'overrides')} USING (question_key, passage_key) WHERE rating IS NOT NULL"
+            f" SEMI JOIN {visible_rows(project, 'overrides')} USING (question_key, passage_key) WHERE rating IS NOT "
+            "NULL"
             " ORDER BY queries.query_key, position, question_key",
             base.parameters,
         ).to_pandas()
         counts = project.rows(f"SELECT query_id, count(rating) FROM {rated} GROUP BY 1", base.parameters)
         return frame, dict(counts)
 
-    return _Resolved(_grader(base, "rating"), ("ratings", *base.rated, base.version), values)
+    return _Resolved(_grader_rater(base, "rating"), ("ratings", *base.rated, base.version), read_values)
 
 
-def _grader(base: Basis, noun: str) -> Rater:
+def _grader_rater(base: Basis, noun: str) -> Rater:
     scale = tuple(range(base.grader.spec.max_rating, -1, -1))
     return Rater(noun, base.grader.spec.name, scale, base.min_rating, not base.overridden)
 
 
-def _judgments(project: Project, side: Judgments) -> _Resolved:
+def _judgment_side(project: Project, side: Judgments) -> _Resolved:
     source = find_source(project, side.source)
-    if source not in sources(project):
+    if source not in judgment_sources(project):
         raise InputError(
             "source-without-judgments",
             f"The imported leaderboard '{source}' has no judgments.",
             "Use a source of judgments, or import one: exam import qrels FILE",
         )
-    judged = f"{visible(project, 'judgments')} JOIN sources USING (source_key)"
+    judged = f"{visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
     scale = [
         value
         for (value,) in project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source])
@@ -230,38 +240,38 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
         # Values that an assessor has not used yet are on the scale too.
         scale = sorted({*scale, *SCALE}, reverse=True)
 
-    def values() -> Values:
+    def read_values() -> Values:
         frame = project.table(
             f"SELECT query_id, passage_id, value::INTEGER AS value FROM {judged} JOIN queries USING (query_key)"
             " JOIN passages USING (passage_key) WHERE name = ? ORDER BY query_key, passage_key",
             [source],
         ).to_pandas()
-        return _counted(frame)
+        return _count_by_query(frame)
 
     if not side.blind:
-        return _Resolved(Rater("judgment", source, tuple(scale), side.threshold), ("judgments", source), values)
+        return _Resolved(Rater("judgment", source, tuple(scale), side.threshold), ("judgments", source), read_values)
     first = blind_judgments(project, source.removeprefix(PREFIX)) if source.startswith(PREFIX) else {}
 
     def blind_values() -> Values:
         # Only pairs that still have a judgment, and that this handle reads.
-        frame, _ = values()
+        frame, _ = read_values()
         pairs = list(zip(frame["query_id"], frame["passage_id"], strict=True))
         known = frame[[pair in first for pair in pairs]]
-        return _counted(known.assign(value=[first[pair] for pair in pairs if pair in first]))
+        return _count_by_query(known.assign(value=[first[pair] for pair in pairs if pair in first]))
 
     rater = Rater("judgment", f"{source}, first blind", tuple(scale), side.threshold)
     return _Resolved(rater, ("blind judgments", source, frozenset(first.items())), blind_values)
 
 
-def _person(project: Project, side: Person, version: int) -> _Resolved:
+def _person_side(project: Project, side: Person, version: int) -> _Resolved:
     known = people(project)
     check_known("person-without-ratings", "author of overrides", known, side.author)
 
-    def values() -> Values:
+    def read_values() -> Values:
         # A rating of an older wording does not apply to the current question.
         frame = project.table(
             "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS value"
-            f" FROM {visible(project, 'overrides')}"
+            f" FROM {visible_rows(project, 'overrides')}"
             " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
@@ -269,10 +279,10 @@ def _person(project: Project, side: Person, version: int) -> _Resolved:
             " ORDER BY query_key, passage_key, question_key",
             {"author": side.author, "version": version},
         ).to_pandas()
-        return _counted(frame)
+        return _count_by_query(frame)
 
     rater = Rater("rating", side.author, tuple(reversed(RATINGS)), side.threshold)
-    return _Resolved(rater, ("person", side.author, version), values)
+    return _Resolved(rater, ("person", side.author, version), read_values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,10 +318,10 @@ class Agreement:
         if self.left.owner != self.right.owner:
             return (self.left.owner, self.right.owner)
         if self.left.by_itself != self.right.by_itself:
-            one, other = (
+            left_name, right_name = (
                 f"{side.owner} {'without overrides' if side.by_itself else 'with overrides'}" for side in sides
             )
-            return (one, other)
+            return (left_name, right_name)
         return ("left", "right")
 
     @property
@@ -320,29 +330,33 @@ class Agreement:
 
         The default is labels 4–5 and 0–3 against judgments above 0 and up to 0 (exam-plus-plus, table 4).
         """
-        groups = [halves(rater.scale, rater.threshold) for rater in (self.left, self.right)]
-        return _of(self.left, self.right, merge(self.table, *groups), self.left_only, self.right_only)
+        groups = [split_at_threshold(rater.scale, rater.threshold) for rater in (self.left, self.right)]
+        return _make_agreement(
+            self.left, self.right, merge_values(self.table, *groups), self.left_only, self.right_only
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the agreement as plain values, as `--json` prints it; `undefined` says why a value is None."""
         table = self.table
         whole = {"kappa": self.kappa, "weighted_kappa": self.weighted_kappa, "alpha": self.alpha}
         levels = dict(zip(table.row_names, self.per_level.values(), strict=True))
-        reasons = whole | {f"per_level {name}": found for name, found in levels.items()}
+        reasons = whole | {f"per_level {name}": coefficient for name, coefficient in levels.items()}
         return {
             "left": str(self.left),
             "right": str(self.right),
             "table": {"rows": table.row_names, "columns": table.column_names, "counts": table.counts.tolist()},
-            **{name: found.value for name, found in whole.items()},
-            "per_level": {name: found.value for name, found in levels.items()},
+            **{name: coefficient.value for name, coefficient in whole.items()},
+            "per_level": {name: coefficient.value for name, coefficient in levels.items()},
             "n": self.n,
             "left_only": self.left_only,
             "right_only": self.right_only,
-            "undefined": {name: found.undefined for name, found in reasons.items() if found.undefined},
+            "undefined": {
+                name: coefficient.undefined for name, coefficient in reasons.items() if coefficient.undefined
+            },
         }
 
 
-def agreement(project: Project, left: Side, right: Side, queries: Collection[str] | None = None) -> Agreement:
+def side_agreement(project: Project, left: Side, right: Side, queries: Collection[str] | None = None) -> Agreement:
     """Cross-tabulate two sides and compute their agreement (exam-plus-plus, table 4).
 
     Args:
@@ -353,23 +367,23 @@ def agreement(project: Project, left: Side, right: Side, queries: Collection[str
     Raises:
         InputError: a grader, version, source or person is unknown, or the sides cannot be compared.
     """
-    found = match(project, left, right)
+    matched = match_sides(project, left, right)
 
     def compute() -> Agreement:
-        pairs = found.of(queries)
+        pairs = matched.of(queries)
         left_only, right_only = (
             sum(count for query, count in counts.items() if queries is None or query in queries)
-            for counts in (found.left_only, found.right_only)
+            for counts in (matched.left_only, matched.right_only)
         )
-        table = cross_table(pairs["left"], pairs["right"], found.left.scale, found.right.scale)
-        return _of(found.left, found.right, table, left_only, right_only)
+        table = cross_table(pairs["left"], pairs["right"], matched.left.scale, matched.right.scale)
+        return _make_agreement(matched.left, matched.right, table, left_only, right_only)
 
     # The key has the whole sides, because labels depend on parts of a policy that a `Rater` does not show.
     key = ("agreement of", left, right, None if queries is None else frozenset(queries))
     return project.cached(key, compute)
 
 
-def _of(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only: int) -> Agreement:
+def _make_agreement(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only: int) -> Agreement:
     return Agreement(
         left=left,
         right=right,
@@ -401,26 +415,26 @@ class Pair:
     right: int
 
 
-def table_csv(found: Agreement, merged: bool = False) -> str:
+def table_csv(agreement: Agreement, merged: bool = False) -> str:
     """Return the cross table as CSV, with a line for each value on the left, its total and its kappa (`per_level`).
 
     Args:
         merged: whether to use `Agreement.merged`.
     """
-    found = found.merged if merged else found
+    agreement = agreement.merged if merged else agreement
     return csv_text(
-        [found.left.noun, *found.table.column_names, "total", "kappa"],
-        [(name, *counts, total, kappa.value) for name, counts, total, kappa in _rows(found)],
+        [agreement.left.noun, *agreement.table.column_names, "total", "kappa"],
+        [(name, *counts, total, kappa.value) for name, counts, total, kappa in _table_rows(agreement)],
     )
 
 
-def _rows(found: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:
-    table = found.table
-    kappas = found.per_level.values()
+def _table_rows(agreement: Agreement) -> list[tuple[str, list[int], int, Coefficient]]:
+    table = agreement.table
+    kappas = agreement.per_level.values()
     return list(zip(table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True))
 
 
-def table_latex(found: Agreement, merged: bool = False) -> str:
+def table_latex(agreement: Agreement, merged: bool = False) -> str:
     """Return the cross table as a LaTeX tabular that needs no package.
 
     It has a line for each value on the left, with its total and its kappa (`per_level`). Cells that count as agreement
@@ -429,30 +443,37 @@ def table_latex(found: Agreement, merged: bool = False) -> str:
     Args:
         merged: whether to use `Agreement.merged`.
     """
-    found = found.merged if merged else found
-    table = found.table
+    agreement = agreement.merged if merged else agreement
+    table = agreement.table
     highest = table.counts.max(axis=0, initial=0)
     width = len(table.columns)
-    heading = str(found.right)
-    heading = _latex(heading[0].upper() + heading[1:])
+    heading = str(agreement.right)
+    heading = _escape_latex(heading[0].upper() + heading[1:])
     lines = [
         f"\\begin{{tabular}}{{l{'r' * width}rr}}",
         "\\hline",
         f" & \\multicolumn{{{width}}}{{c}}{{{heading}}} & & \\\\",
-        " & ".join([found.left.noun.capitalize(), *map(_latex, table.column_names), "Total", "Cohen's $\\kappa$ \\\\"]),
+        " & ".join(
+            [
+                agreement.left.noun.capitalize(),
+                *map(_escape_latex, table.column_names),
+                "Total",
+                "Cohen's $\\kappa$ \\\\",
+            ]
+        ),
         "\\hline",
     ]
-    for (name, counts, total, kappa), boxes in zip(_rows(found), table.agreeing, strict=True):
+    for (name, counts, total, kappa), boxes in zip(_table_rows(agreement), table.agreeing, strict=True):
         cells = [
             f"\\textbf{{{count}}}" if count == most > 0 else str(count)
             for count, most in zip(counts, highest, strict=True)
         ]
         cells = [f"\\fbox{{{cell}}}" if box else cell for cell, box in zip(cells, boxes, strict=True)]
-        lines.append(" & ".join([_latex(name), *cells, str(total), _two_digits(kappa.value)]) + " \\\\")
+        lines.append(" & ".join([_escape_latex(name), *cells, str(total), _two_digits(kappa.value)]) + " \\\\")
     return "\n".join([*lines, "\\hline", "\\end{tabular}", ""])
 
 
-def _latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     marks = LATEX | {"–": "--", "≤": "$\\le$"}
     return "".join(marks.get(character, character) for character in text)
 
@@ -488,15 +509,15 @@ class Confirmation:
         return words
 
 
-def confirmation(project: Project, left: Side, right: Side) -> Confirmation | None:
+def find_confirmation(project: Project, left: Side, right: Side) -> Confirmation | None:
     """Return how far an agreement confirms the bank; None unless it is between labels and judgments.
 
     Raises:
-        InputError: as for `agreement`.
+        InputError: as for `side_agreement`.
     """
     if {type(left), type(right)} != {Labels, Judgments}:
         return None
-    held, found = for_confirming(project), hold_out(project)
-    if held is None or found is None:
+    held_queries, hold = for_confirming(project), hold_out(project)
+    if held_queries is None or hold is None:
         return Confirmation(None, 0, latest_version(project) > 1)
-    return Confirmation(agreement(held, left, right), found.version, False)
+    return Confirmation(side_agreement(held_queries, left, right), hold.version, False)

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...bank import find_grader, latest_version
 from ...errors import InputError
-from ...labels import overrides, queries_of_questions, write_override, write_withdrawal
-from ...records import find_source, readable_texts, visible
-from ...store import Cursor, Project, as_name, log
+from ...labels import find_overrides, queries_of_questions, write_override, write_withdrawal
+from ...records import find_source, readable_texts, visible_rows
+from ...store import Cursor, Project, as_name, log_action
 from ...tables import csv_text
 from ...text import clean_text
 from ...types import Act
@@ -125,40 +125,40 @@ _CASES = (
 )
 
 
-def record(project: Project, limit: int | None = None, offset: int = 0) -> list[Settling]:
+def list_settlings(project: Project, limit: int | None = None, offset: int = 0) -> list[Settling]:
     """Return every action about any disagreement, newest first.
 
     Args:
         limit: maximum number of actions; None for all.
     """
-    return _settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
+    return _read_settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
 
 
-def acts(project: Project) -> int:
+def count_actions(project: Project) -> int:
     """Return the number of actions in the record."""
-    return int(project.value(f"SELECT count(*) FROM {visible(project, 'settlings')}"))
+    return int(project.value(f"SELECT count(*) FROM {visible_rows(project, 'settlings')}"))
 
 
-def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
+def settled_cases(project: Project, left: str, right: str) -> dict[Place, Settling]:
     """Return the settled cases between two sides, in either order, by the ids of the case."""
-    found = _settlings(
+    settlings = _read_settlings(
         project,
         " WHERE {settled} AND [left_side, right_side] IN ([$left, $right], [$right, $left]) ORDER BY 1 DESC",
         {"left": left, "right": right},
     )
-    return {one.case.place: one for one in found}
+    return {settling.case.place: settling for settling in settlings}
 
 
-def disputes(project: Project) -> list[Settling]:
+def list_disputes(project: Project) -> list[Settling]:
     """Return the disputes of judgments, newest first, without reopened cases."""
-    return _settlings(project, " WHERE {settled} AND act = 'dispute' ORDER BY 1 DESC", {})
+    return _read_settlings(project, " WHERE {settled} AND act = 'dispute' ORDER BY 1 DESC", {})
 
 
-def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
-    if not acts(project):
+def _read_settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
+    if not count_actions(project):
         # The record is usually empty, and planning the full statement takes longer than this check.
         return []
-    seen = {"overrides": visible(project, "overrides"), "settlings": visible(project, "settlings")}
+    seen = {"overrides": visible_rows(project, "overrides"), "settlings": visible_rows(project, "settlings")}
     rows = project.rows(
         (_CASES + rest).format(**seen, settled=_SETTLED, texts=readable_texts(project)),
         parameters | {"version": latest_version(project)},
@@ -174,11 +174,26 @@ def record_csv(project: Project) -> str:
     )
     rows = (
         (
-            *(_moment(one.made_at), one.author, one.act, one.reason, one.case.left, one.case.left_value),
-            *(one.case.right, one.case.right_value, *one.case.place, one.touched, one.rating, one.source, one.value),
-            str(one.settled).lower(),
+            *(
+                _iso_time(settling.made_at),
+                settling.author,
+                settling.act,
+                settling.reason,
+                settling.case.left,
+                settling.case.left_value,
+            ),
+            *(
+                settling.case.right,
+                settling.case.right_value,
+                *settling.case.place,
+                settling.touched,
+                settling.rating,
+                settling.source,
+                settling.value,
+            ),
+            str(settling.settled).lower(),
         )
-        for one in reversed(record(project))
+        for settling in reversed(list_settlings(project))
     )
     return csv_text(header, rows)
 
@@ -187,13 +202,13 @@ def disputes_csv(project: Project) -> str:
     """Return the disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
     header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
     rows = (
-        (one.source, *one.case.place[:2], one.value, one.reason, one.author, _moment(one.made_at))
-        for one in reversed(disputes(project))
+        (one.source, *one.case.place[:2], one.value, one.reason, one.author, _iso_time(one.made_at))
+        for one in reversed(list_disputes(project))
     )
     return csv_text(header, rows)
 
 
-def _moment(when: datetime) -> str:
+def _iso_time(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
 
 
@@ -220,7 +235,7 @@ def _judgments_of(source: str) -> str:
 
 
 def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
-    """Return the case of a pair of `agreement`.
+    """Return the case of a pair of `side_agreement`.
 
     Raises:
         InputError: a grader or source is unknown.
@@ -257,19 +272,19 @@ def settle_by_override(
     if not question_ids:
         raise InputError("no-question-named", "No question is chosen.", "Choose the questions whose rating is wrong.")
 
-    def queries() -> set[str]:
+    def find_queries() -> set[str]:
         # The questions of a topic belong to its query.
         asked = queries_of_questions(project, question_ids)
         return {case.query_id} | {query for query in asked if not case.query_id.startswith(f"{query}/")}
 
-    with project.transaction(act="settle disagreements", queries=queries, author=author) as cursor:
+    with project.transaction(act="settle disagreements", queries=find_queries, author=author) as cursor:
         for question_id in question_ids:
-            _keys(project, case, question_id)
+            _case_keys(project, case, question_id)
         keys = [
             write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
             for question_id in question_ids
         ]
-        _record(project, cursor, case, "override", reason, author, question_ids[0], rating, first=first)
+        _write_settling(project, cursor, case, "override", reason, author, question_ids[0], rating, first=first)
     return keys
 
 
@@ -288,7 +303,7 @@ def settle_by_edit(
         AlreadySettled: the case is settled already, and `first` is set.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "edit", reason, author, question_id, first=first)
+        _write_settling(project, cursor, case, "edit", reason, author, question_id, first=first)
 
 
 def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str, first: bool = False) -> None:
@@ -311,7 +326,7 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
             "Dispute a judgment of one of the two sides.",
         )
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "dispute", reason, author, source=source, value=value, first=first)
+        _write_settling(project, cursor, case, "dispute", reason, author, source=source, value=value, first=first)
 
 
 def settle_by_comment(project: Project, case: Case, comment: str, author: str, first: bool = False) -> None:
@@ -325,13 +340,13 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str, f
         AlreadySettled: the case is settled already, and `first` is set.
     """
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "comment", comment, author, first=first)
+        _write_settling(project, cursor, case, "comment", comment, author, first=first)
 
 
-def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
+def reopen_case(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
     """Reopen a settled case, so that the queue contains it again. The action that settled it stays in the record.
 
-    The result of `disputes` no longer contains a dispute that settled the case.
+    The result of `list_disputes` no longer contains a dispute that settled the case.
 
     Args:
         withdraw_override: whether to withdraw the overrides that settled the case; otherwise they stay in force.
@@ -342,7 +357,7 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     Raises:
         InputError: the case is not settled.
     """
-    done = settled(project, case.left, case.right).get(case.place)
+    done = settled_cases(project, case.left, case.right).get(case.place)
     if done is None:
         raise InputError("not-settled", "This case is not resolved.", "See the current list: exam disagreements list")
     # An override that is confirmed for a new wording is added again, with the same rating and reason. Another person
@@ -350,21 +365,21 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     given = (case.passage_id, done.rating, done.reason)
     together = (done.author, done.made_at)
     withdrawn = [
-        one.key
+        override.key
         # Not by query: the question of a topic belongs to the topic's query.
-        for one in overrides(project)
+        for override in find_overrides(project)
         if withdraw_override and done.act == "override"
-        if (one.passage_id, one.rating, one.reason) == given
-        if one.question_id == done.touched or (one.author, one.made_at) == together
+        if (override.passage_id, override.rating, override.reason) == given
+        if override.question_id == done.touched or (override.author, override.made_at) == together
     ]
     with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
-        _record(project, cursor, case, "reopen", reason or NO_REASON, author)
+        _write_settling(project, cursor, case, "reopen", reason or NO_REASON, author)
         for key in withdrawn:
             write_withdrawal(cursor, key, author)
     return len(withdrawn)
 
 
-def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
+def _case_keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
     """Return the database keys of the query, the passage, the case's question and the touched question.
 
     Raises:
@@ -384,7 +399,7 @@ def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, 
     return query, passage, questions[0], questions[1]
 
 
-def _record(
+def _write_settling(
     project: Project,
     cursor: Cursor,
     case: Case,
@@ -397,12 +412,12 @@ def _record(
     value: int | None = None,
     first: bool = False,
 ) -> None:
-    if first and (done := settled(project, case.left, case.right).get(case.place)):
+    if first and (done := settled_cases(project, case.left, case.right).get(case.place)):
         raise AlreadySettled(done)
     reason = clean_text(reason).strip()
     if not reason:
         raise InputError("empty-reason", "The reason is empty.", "Give a short reason.")
-    query, passage, question, about = _keys(project, case, touched)
+    query, passage, question, about = _case_keys(project, case, touched)
     cursor.execute(
         "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",
         [
@@ -423,4 +438,4 @@ def _record(
     }
     named = {name: said for name, said in detail.items() if said is not None}
     what = "reopen disagreement" if act == "reopen" else "settle disagreement"
-    log(cursor, author, what, by=act, **named, reason=reason)
+    log_action(cursor, author, what, by=act, **named, reason=reason)

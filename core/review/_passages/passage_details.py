@@ -15,15 +15,15 @@ from ...bank import (
     asked_questions,
     bank_for,
     find_grader,
-    graders,
+    label_graders,
     latest_version,
     query_as_question,
-    readable,
+    readable_questions,
 )
 from ...errors import InputError
-from ...injection_signs import Sign, signs
-from ...labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
-from ...records import visible
+from ...injection_signs import Sign, find_signs
+from ...labels import MISSING, Basis, Override, Policy, basis, find_overrides, labels_of, ratings, weights_of
+from ...records import visible_rows
 from ...store import Project
 from ...types import Question, Status
 
@@ -122,10 +122,10 @@ def read_passage(
             "Choose a passage from the list.",
         )
     query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
-    base = basis(project, policy) if policy is not None and graders(project) else None
+    base = basis(project, policy) if policy is not None and label_graders(project) else None
     looked_at = [find_grader(project, name) for name in shown] or ([base.grader] if base is not None else [])
-    asked = _asked(project, base, looked_at, query_id, query_key, passage_id, text_key)
-    label, usable, needed = _label(base, asked) if pooled else (None, 0, 0)
+    asked = _asked_questions(project, base, looked_at, query_id, query_key, passage_id, text_key)
+    label, usable, needed = _label_and_counts(base, asked) if pooled else (None, 0, 0)
     return Desk(
         query_id=query_id,
         query=query,
@@ -136,9 +136,9 @@ def read_passage(
         label=label,
         usable=usable,
         needed=needed,
-        asked=[_with_label(one, base, label) for one in asked],
+        asked=[_with_label(question, base, label) for question in asked],
         judgments=project.rows(
-            f"SELECT name, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+            f"SELECT name, value FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
             " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
             [query_key, passage_key],
         ),
@@ -147,13 +147,18 @@ def read_passage(
             " WHERE query_key = $query GROUP BY run_key, name ORDER BY 2 NULLS LAST, run_key",
             {"query": query_key, "passage": passage_key},
         ),
-        signs=signs(
-            text or "", [one.question.text or "" for one in asked if one.number and one.question.kind != "nugget"]
+        signs=find_signs(
+            text or "",
+            [
+                question.question.text or ""
+                for question in asked
+                if question.number and question.question.kind != "nugget"
+            ],
         ),
     )
 
 
-def _asked(
+def _asked_questions(
     project: Project,
     base: Basis | None,
     looked_at: Sequence[StoredGrader],
@@ -163,9 +168,9 @@ def _asked(
     text_key: int | None,
 ) -> list[AskedQuestion]:
     version = base.version if base else latest_version(project)
-    active = [q for q in readable(project, asked_questions(project, version, query_id)) if q.active]
-    said = {g.spec.name: _said(project, g, version, query_key, text_key) for g in looked_at}
-    counting = {} if base is None else _counting(project, base, query_key, text_key)
+    active = [q for q in readable_questions(project, asked_questions(project, version, query_id)) if q.active]
+    results = {g.spec.name: _grader_results(project, g, version, query_key, text_key) for g in looked_at}
+    counting = {} if base is None else _counting_ratings(project, base, query_key, text_key)
     same_text = {
         other
         for (other,) in project.rows("SELECT passage_id FROM passages WHERE text_key = ?", [text_key])
@@ -173,7 +178,9 @@ def _asked(
     } | {passage_id}
     # A topic's questions are its query's, and so are the overrides.
     homes = dict.fromkeys([query_id, *(q.query_id for q in active)])
-    people = [one for home in homes for one in overrides(project, home) if one.passage_id in same_text]
+    people = [
+        override for home in homes for override in find_overrides(project, home) if override.passage_id in same_text
+    ]
     of_query = [g for g in looked_at if g.spec.method == "direct"]
     if base is not None and base.grader.spec.method == "direct":
         of_query = [base.grader, *of_query]
@@ -182,16 +189,22 @@ def _asked(
         AskedQuestion(
             number=number,
             question=question,
-            said={name: by_id[question.question_id] for name, by_id in said.items() if question.question_id in by_id},
+            said={
+                name: by_id[question.question_id] for name, by_id in results.items() if question.question_id in by_id
+            },
             counts=question.question_id in counting,
             rating=counting.get(question.question_id),
             # An override that counts takes precedence over one that awaits adjudication.
             override=min(
-                (one for one in people if one.question_id == question.question_id and not one.stale),
-                key=lambda one: one.held,
+                (
+                    override
+                    for override in people
+                    if override.question_id == question.question_id and not override.stale
+                ),
+                key=lambda override: override.held,
                 default=None,
             ),
-            stale=[one for one in people if one.question_id == question.question_id and one.stale],
+            stale=[override for override in people if override.question_id == question.question_id and override.stale],
         )
         for number, question in enumerate(questions, 0 if of_query else 1)
     ]
@@ -211,7 +224,7 @@ def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[st
     base = basis(project, policy)
     given = {key: None if rating is None else base.grader.spec.on_scale(rating) for key, rating in ratings.items()}
     asked = [replace(one, rating=given.get(one.question.question_id, one.rating)) for one in desk.asked]
-    return _label(base, asked)[0]
+    return _label_and_counts(base, asked)[0]
 
 
 def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
@@ -221,18 +234,18 @@ def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     Questions without a rating are last, first failed and then ungraded.
     """
 
-    def place(one: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
-        rating = -1 if one.rating is None else one.rating
-        failed = any(said.status == "failed" for said in one.said.values())
-        return one.number != 0, not one.gives_label, -rating, not failed, one.number
+    def sort_key(question: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
+        rating = -1 if question.rating is None else question.rating
+        failed = any(result.status == "failed" for result in question.said.values())
+        return question.number != 0, not question.gives_label, -rating, not failed, question.number
 
-    return sorted(asked, key=place)
+    return sorted(asked, key=sort_key)
 
 
 _ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
 
 
-def _said(
+def _grader_results(
     project: Project, grader: StoredGrader, version: int, query_key: int, text_key: int | None
 ) -> dict[str, Said]:
     """Return a grader's results by question id; for a direct grader by query id."""
@@ -257,7 +270,7 @@ def _as_said(row: Sequence[Any]) -> Said:
     return Said("ungraded") if reason is None else Said("failed", raw=failed_raw, reason=reason)
 
 
-def _counting(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
+def _counting_ratings(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
     """Return the rating that counts under the policy, by question id; None for a missing rating."""
     return dict(
         project.rows(
@@ -269,28 +282,30 @@ def _counting(project: Project, base: Basis, query_key: int, text_key: int | Non
     )
 
 
-def _label(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
+def _label_and_counts(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
     """Return the label of the passage, the number of its rated pairs, and the number of all its pairs."""
     if base is None:
         return None, 0, 0
     spec = base.grader.spec
-    part = [one for one in asked if one.counts and one.question.weight > 0]
-    given = np.array([[MISSING if one.rating is None else one.rating for one in part]], np.int8).reshape(1, len(part))
-    weights = weights_of([one.question for one in part], base.policy.weighted)
+    part = [question for question in asked if question.counts and question.question.weight > 0]
+    given = np.array([[MISSING if question.rating is None else question.rating for question in part]], np.int8).reshape(
+        1, len(part)
+    )
+    weights = weights_of([question.question for question in part], base.policy.weighted)
     label = int(labels_of(given, weights, base.policy.rule)[0])
-    usable = sum(one.rating is not None for one in part)
+    usable = sum(question.rating is not None for question in part)
     return (None if label == MISSING else min(label, spec.max_rating)), usable, len(part)
 
 
-def _with_label(one: AskedQuestion, base: Basis | None, label: int | None) -> AskedQuestion:
+def _with_label(question: AskedQuestion, base: Basis | None, label: int | None) -> AskedQuestion:
     gives = (
         base is not None
         and base.policy.label != "mean"
         and bool(label)
-        and one.question.weight > 0
-        and (one.rating or 0) >= (label or 0)
+        and question.question.weight > 0
+        and (question.rating or 0) >= (label or 0)
     )
-    return replace(one, gives_label=gives)
+    return replace(question, gives_label=gives)
 
 
 Span = tuple[int, int]
@@ -327,19 +342,19 @@ def find_answer(text: str, answer: str | None) -> Span | None:
     loose = len(answer or "") <= SEARCHED_LOOSELY
     pattern = r"\s+".join(re.escape(word) for word in words) if loose else re.escape((answer or "").strip())
     # In scripts that separate words by spaces, an adjacent letter means another word.
-    if _joins(words[0][0]):
+    if _joins_words(words[0][0]):
         pattern = r"(?<![^\W_])" + pattern
-    if _joins(words[-1][-1]):
+    if _joins_words(words[-1][-1]):
         pattern += r"(?![^\W_])"
     found = re.search(pattern, text) or (re.search(pattern, text, re.IGNORECASE) if loose else None)
     return found.span() if found else None
 
 
-def _joins(character: str) -> bool:
+def _joins_words(character: str) -> bool:
     return character.isalnum() and ord(character) < 0x2E80
 
 
-def segments(text: str, spans: Sequence[Span]) -> list[Segment]:
+def cut_segments(text: str, spans: Sequence[Span]) -> list[Segment]:
     """Cut a text at the edges of spans, which may overlap, touch and nest.
 
     Args:

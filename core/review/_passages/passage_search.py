@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from ...bank import graders, speaking_passages
+from ...bank import label_graders, speaking_passages
 from ...labels import Basis, Policy, basis, pool_summary
-from ...records import source_of, visible
+from ...records import source_of, visible_rows
 from ...store import Cursor, Project
 
 State = Literal["failed", "ungraded", "complete"]
@@ -99,7 +99,7 @@ class Found:
     after: Listed | None
 
 
-def search(
+def search_passages(
     project: Project,
     policy: Policy | None,
     filters: Filters,
@@ -118,10 +118,10 @@ def search(
     Raises:
         InputError: the grader or version is unknown.
     """
-    found = search_table(project, policy, filters)
-    total = len(found)
-    queries, positions = (found[name].to_numpy() for name in ("query_key", "position"))
-    query_key, position = _position(project, opened)
+    matches = search_table(project, policy, filters)
+    total = len(matches)
+    queries, positions = (matches[name].to_numpy() for name in ("query_key", "position"))
+    query_key, position = _pool_position(project, opened)
     first, last = (int(np.searchsorted(queries, query_key, side)) for side in _SIDES)
     at = first + int(np.searchsorted(positions[first:last], position))
     here = at < last and bool(positions[at] == position)
@@ -130,7 +130,7 @@ def search(
     beside = {"before": at - 1, "here": at if here else None, "after": at + here}
     wanted = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
     on_page = range(shown * size, min((shown + 1) * size, total))
-    rows = table_rows(project, found, sorted({*on_page, *wanted.values()}))
+    rows = table_rows(project, matches, sorted({*on_page, *wanted.values()}))
     return Found(
         total=total,
         page=shown + 1,
@@ -149,7 +149,7 @@ def where_to_begin(
     Judged passages that no system returned are a poor start.
 
     Args:
-        policy, filters: policy and filters of the list, as for `search`.
+        policy, filters: policy and filters of the list, as for `search_passages`.
         query_id: the query. If it is None, or the list has no passage of it, the first query of the list is used.
 
     Returns:
@@ -158,11 +158,11 @@ def where_to_begin(
     Raises:
         InputError: the grader or version is unknown.
     """
-    found = search_table(project, policy, filters)
-    if not len(found):
+    matches = search_table(project, policy, filters)
+    if not len(matches):
         return None
-    queries, passages = (found[name].to_numpy() for name in ("query_key", "passage_key"))
-    asked = BEFORE_ALL if query_id is None else _position(project, (query_id, None))[0]
+    queries, passages = (matches[name].to_numpy() for name in ("query_key", "passage_key"))
+    asked = BEFORE_ALL if query_id is None else _pool_position(project, (query_id, None))[0]
     query_key = asked if asked in queries else int(queries[0])
     rows = project.rows(
         "SELECT query_id, passage_id FROM unnest(?) WITH ORDINALITY listed(passage_key, place)"
@@ -175,20 +175,22 @@ def where_to_begin(
 
 
 def search_table(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
-    """Return the result of `_find` from a cache, because moving from passage to passage repeats the same search."""
-    base = basis(project, policy) if policy is not None and graders(project) else None
+    """Return the result of `_find_passages` from a cache, because moving from passage to passage repeats the
+    same search.
+    """
+    base = basis(project, policy) if policy is not None and label_graders(project) else None
     key = "passages found", policy, None if base is None else base.key, filters
-    return project.cached(key, lambda: _find(project, base, filters))
+    return project.cached(key, lambda: _find_passages(project, base, filters))
 
 
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
-def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
+def _find_passages(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
     """Return the passages that match the filters, in order, with their data."""
     pool = pool_summary(project, base)
-    judgments = visible(project, "judgments")
-    wanted, parameters = _conditions(filters, base, judgments)
+    judgments = visible_rows(project, "judgments")
+    wanted, parameters = _sql_conditions(filters, base, judgments)
     if filters.speaking:
         places = speaking_passages(project, None if base is None else base.version)
         wanted.append(
@@ -197,7 +199,7 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
         )
         parameters |= {"in_queries": [query for query, _ in places], "speaking": [passage for _, passage in places]}
 
-    def find(cursor: Cursor) -> pa.Table:
+    def select_passages(cursor: Cursor) -> pa.Table:
         cursor.register("pool_summary", pool)
         return cursor.execute(
             "SELECT query_key, position, passage_key, label, judged.value AS judgment, failed,"
@@ -208,12 +210,12 @@ def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
             parameters,
         ).to_arrow_table()
 
-    return project.read(find)
+    return project.read(select_passages)
 
 
-def table_rows(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
+def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
     """Return passages of the list with their texts, by position in the list from 0."""
-    rows = found.take(at).to_pylist() if at else []
+    rows = matches.take(at).to_pylist() if at else []
     queries = {
         key: (query_id, text)
         for key, query_id, text in project.rows(
@@ -240,7 +242,7 @@ def table_rows(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int
     }
 
 
-def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
+def _pool_position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
     """Return the position of a passage in the whole pool; the position before its query if it is not pooled."""
     if opened is None:
         return BEFORE_ALL, BEFORE_ALL
@@ -259,7 +261,7 @@ _STATES: Mapping[State, str] = {
 }
 
 
-def _conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
+def _sql_conditions(filters: Filters, base: Basis | None, judgments: str) -> tuple[list[str], dict[str, Any]]:
     """Return the filters as SQL conditions on columns of the pool's summary and `judged.value`, with parameters."""
     flagged = filters.flagged and base is not None
     rows: list[tuple[bool, str, dict[str, Any]]] = [
@@ -372,7 +374,7 @@ def next_turn(
         return None
     queries, passages = (table[name].to_numpy().astype(np.int64) for name in ("query_key", "passage_key"))
     places = queries << 32 | passages
-    own = _own(project, person) if person else {}
+    own = _own_judgments(project, person) if person else {}
     waiting = np.unique(queries[~np.isin(places, np.fromiter(own, np.int64, len(own)))])
     ids = dict(project.rows("SELECT query_key, query_id FROM queries"))
     here = next((key for key, name in ids.items() if name == query_id and key in queries), None)
@@ -380,23 +382,24 @@ def next_turn(
         here = int((waiting if len(waiting) else queries)[0])
     at = np.flatnonzero(queries == here).tolist()
     if blind:
-        at.sort(key=lambda i: _order(person, here, int(passages[i])))
+        at.sort(key=lambda i: _random_order(person, here, int(passages[i])))
     listed = table_rows(project, table, at)
     following = [*waiting[waiting > here], *waiting[waiting < here]]
     rows = [ToJudge(listed[i], own.get(int(places[i]))) for i in at]
     return Turn(ids[here], rows, ids[int(following[0])] if following else None)
 
 
-def _own(project: Project, person: str) -> dict[int, int]:
+def _own_judgments(project: Project, person: str) -> dict[int, int]:
     """Return a person's judgments by place: the key of the query in the upper 32 bits, that of the passage below."""
     rows = project.rows(
-        f"SELECT query_key, passage_key, value FROM {visible(project, 'judgments')} JOIN sources USING (source_key)"
+        f"SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')} JOIN sources USING "
+        "(source_key)"
         " WHERE name = ?",
         [source_of(person)],
     )
     return {query << 32 | passage: value for query, passage, value in rows}
 
 
-def _order(person: str, query_key: int, passage_key: int) -> bytes:
+def _random_order(person: str, query_key: int, passage_key: int) -> bytes:
     """Return the place of a passage in a person's random order, which new passages of the pool leave unchanged."""
     return hashlib.blake2b(f"{person}\n{query_key}\n{passage_key}".encode()).digest()

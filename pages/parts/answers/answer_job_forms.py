@@ -24,7 +24,7 @@ JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
 ROLES = {"generator": "Generator", "judge": "Answer check"}
 
 
-def view(project: Project, evaluation: answers.Evaluation | None) -> None:
+def draw_forms(project: Project, evaluation: answers.Evaluation | None) -> None:
     """Draw both forms, and the models that have answered and compared so far.
 
     Args:
@@ -36,34 +36,34 @@ def view(project: Project, evaluation: answers.Evaluation | None) -> None:
         return
     st.subheader("Generate answers", anchor=False)
     with ui.errors():
-        _generate(project)
+        _draw_generating(project)
     if evaluation is not None:
         st.subheader("Compare answers with a model", anchor=False)
         with ui.errors():
-            compare(project, evaluation.pairs, "compare")
-    _so_far(project)
+            draw_comparing(project, evaluation.pairs, "compare")
+    _draw_models_so_far(project)
 
 
-def _so_far(project: Project) -> None:
+def _draw_models_so_far(project: Project) -> None:
     known = answers.answering_so_far(project)
     if not known:
         return
     st.subheader("Models used so far", anchor=False)
     st.dataframe(
         {
-            "Role": [ROLES[one.role] for one in known],
-            "Name": [one.name for one in known],
-            "Model": [one.model for one in known],
-            "Prompt": [one.prompt for one in known],
-            "Results": [one.written for one in known],
-            "Failed": [one.failed for one in known],
+            "Role": [ROLES[model.role] for model in known],
+            "Name": [model.name for model in known],
+            "Model": [model.model for model in known],
+            "Prompt": [model.prompt for model in known],
+            "Results": [model.written for model in known],
+            "Failed": [model.failed for model in known],
         },
         hide_index=True,
     )
 
 
-def _generate(project: Project) -> None:
-    before = [one.name for one in answer_settings.generators(project) if not one.from_elsewhere]
+def _draw_generating(project: Project) -> None:
+    before = [model.name for model in answer_settings.generator_models(project) if not model.from_elsewhere]
     options = [*(AGAIN + name for name in before), *KINDS]
     left, right = st.columns(2)
     with left:
@@ -73,7 +73,7 @@ def _generate(project: Project) -> None:
                 format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
             )
         )  # fmt: skip
-        ready = _generator(project, kind)
+        ready = _choose_generator(project, kind)
     if ready is None:
         return
     with right:
@@ -100,7 +100,7 @@ def _generate(project: Project) -> None:
         caps = jobs.Extent(retry_failed=True)
         planned = answers.plan_answers(project, ready, wanted, caps)
     repeats = f"Equal contexts need one answer ({planned.shared:,} repeats)."
-    ui.metrics(
+    ui.draw_metrics(
         ("needed", "Answers needed", f"{planned.needed:,}", f"Answers from gold passages are included. {repeats}"),
         ("", "Already answered", f"{planned.known:,}", None),
         ("", "Failed", f"{planned.failed:,}", "Calls without a usable answer."),
@@ -115,15 +115,15 @@ def _generate(project: Project) -> None:
         return
     if ready.asks:
         job_plan.show_tag(answers.answers_price(project, ready, planned), ready.model.model, " of answers")
-        caps = _limits(project, ready.model, caps, "answers")
+        caps = _draw_limits(project, ready.model, caps, "answers")
     else:
         st.container(key="free-of-charge").caption("No calls, no tokens, no cost.")
     start = partial(answers.start_answering, caps=caps)
-    presses.doing("Generate answers", start, project, ready, wanted, type="primary", icon=":material/play_arrow:",
+    presses.act_button("Generate answers", start, project, ready, wanted, type="primary", icon=":material/play_arrow:",
                   key="answers begin")  # fmt: skip
 
 
-def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
+def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
     """Draw the settings of the generator and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
@@ -136,8 +136,10 @@ def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
             " draw conclusions."
         )
         return answers.make_generator(project, answers.GeneratorPlan(rule=RULE))
-    settings = model_place.choose(kind, "generator", default="" if kind == EXTRACTIVE else graders.LOCAL_MODEL)
-    if _unnamed(kind, settings):
+    settings = model_place.choose_model_place(
+        kind, "generator", default="" if kind == EXTRACTIVE else graders.LOCAL_MODEL
+    )
+    if _lacks_model(kind, settings):
         return None
     if kind == EXTRACTIVE:
         rule: answers.AnswerRule = "extractive"
@@ -157,7 +159,7 @@ def _generator(project: Project, kind: str) -> answers.ReadyGenerator | None:
     )
 
 
-def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
+def draw_comparing(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
     """Draw the form that has a model compare answers: model, estimated size, and the job.
 
     Args:
@@ -179,7 +181,7 @@ def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
         )
         return
     with left:
-        ready = _judge(project, kind, key, right)
+        ready = _choose_judge(project, kind, key, right)
     if ready is None:
         return
     wanted = answers.pairs_to_compare(project, ready, pairs)
@@ -193,23 +195,23 @@ def compare(project: Project, pairs: Sequence[answers.Pair], key: str) -> None:
         return
     st.markdown(f"Comparisons to make: **{len(wanted):,}**. Equal texts are compared once.")
     job_plan.show_tag(answers.comparing_price(project, ready, wanted), ready.model.model, f" of {key}")
-    caps = _limits(project, ready.model, caps, key)
+    caps = _draw_limits(project, ready.model, caps, key)
     start = partial(answers.start_comparing, caps=caps)
-    presses.doing("Compare answers", start, project, ready, pairs, type="primary", icon=":material/play_arrow:",
+    presses.act_button("Compare answers", start, project, ready, pairs, type="primary", icon=":material/play_arrow:",
                   key=f"{key} begin")  # fmt: skip
 
 
-def _judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:
+def _choose_judge(project: Project, kind: str, key: str, beside: Any) -> answers.ReadyJudge | None:
     """Draw the settings of the answer check and return it; None if no model is chosen yet."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
         return answers.judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
     says = beside.selectbox("Result", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
-    settings = model_place.choose(kind, key)
-    return None if _unnamed(kind, settings) else answers.make_judge(project, answers.JudgePlan(str(says), settings))
+    settings = model_place.choose_model_place(kind, key)
+    return None if _lacks_model(kind, settings) else answers.make_judge(project, answers.JudgePlan(str(says), settings))
 
 
-def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
+def _lacks_model(kind: str, settings: dict[str, Any]) -> bool:
     """Return whether a model must still be chosen, and show a note if so."""
     if kind == EXTRACTIVE or settings["model"]:
         return False
@@ -217,5 +219,5 @@ def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
     return True
 
 
-def _limits(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
-    return job_plan.limits(project, caps, key, model.model, model.parameters.get("at") == "openai")
+def _draw_limits(project: Project, model: AnswerModel, caps: jobs.Extent, key: str) -> jobs.Extent:
+    return job_plan.draw_limits(project, caps, key, model.model, model.parameters.get("at") == "openai")

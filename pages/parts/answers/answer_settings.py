@@ -15,9 +15,9 @@ from exam_workbench.answers import (
     Gold,
     View,
     asked_for,
-    evaluate,
+    evaluate_answers,
     gold_sources,
-    lacking,
+    missing_data,
     usual_judge,
 )
 from exam_workbench.records import AnswerModel, answer_models, run_names
@@ -38,41 +38,41 @@ WHAT = (
 """Introduction for people who see these screens for the first time."""
 
 
-def begin(project: Project) -> None:
+def explain_missing_inputs(project: Project) -> None:
     """Explain LLM-retEval and its missing inputs and end the screen, if it cannot run yet."""
-    found = lacking(project)
-    if not found.stops:
+    inputs = missing_data(project)
+    if not inputs.stops:
         return
     missing = [
         words
         for lacks, words in (
-            (found.queries, "queries with texts"),
-            (found.runs, "runs (imported rankings, or exam answers rag)"),
-            (found.gold, "gold passages (imported or from judgments)"),
+            (inputs.queries, "queries with texts"),
+            (inputs.runs, "runs (imported rankings, or exam answers rag)"),
+            (inputs.gold, "gold passages (imported or from judgments)"),
         )
         if lacks
     ]
     with st.container(border=True, key="lacking"):
         st.markdown(WHAT)
         st.markdown(f"**Missing: {', '.join(missing)}.** Import them on the Home screen.")
-        ui.go("home")
+        ui.draw_link("home")
     st.stop()
 
 
-def generators(project: Project) -> list[AnswerModel]:
+def generator_models(project: Project) -> list[AnswerModel]:
     """Return the models that have answered, the latest first."""
     return answer_models(project, "generator")[::-1]
 
 
-def look(project: Project) -> Evaluation:
+def choose_evaluation(project: Project) -> Evaluation:
     """Draw the line of the present settings with a popover to change them; return the evaluation.
 
     Raises:
         InputError: a setting is invalid.
         GradingError: the encoder cannot be loaded.
     """
-    known = generators(project)
-    anew = _places().come(project.name)
+    known = generator_models(project)
+    anew = _settings_places().come(project.name)
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         with st.popover(
@@ -81,28 +81,28 @@ def look(project: Project) -> Evaluation:
             help="Choose the generator, the answer check, the gold passages, the runs and the depths.",
             key="change answers",
         ):
-            view, said = _choices(project, known, anew)
-    _places().go(**said)
+            view, said = _draw_choices(project, known, anew)
+    _settings_places().go(**said)
     with st.spinner("Comparing answers", show_time=False):
-        found = evaluate(project, view)
+        found = evaluate_answers(project, view)
     words.markdown(f":material/tune: {_in_words(found)}")
     return found
 
 
-def chosen() -> dict[str, str]:
+def chosen_settings() -> dict[str, str]:
     """Return the settings as address parameters, for links between the screens."""
-    return dict(_places().now)
+    return dict(_settings_places().now)
 
 
-def _places() -> address.Places:
-    return address.places(KEY, NAMES)
+def _settings_places() -> address.Places:
+    return address.places_of_screen(KEY, NAMES)
 
 
-def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
+def _draw_choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
     """Draw the widgets; return the view, and the settings that differ from the defaults."""
-    kept = chosen()
+    kept = chosen_settings()
 
-    def take(name: str, default: Any, read: Callable[[str], Any] = str, options: Collection[str] = ()) -> str:
+    def take_setting(name: str, default: Any, read: Callable[[str], Any] = str, options: Collection[str] = ()) -> str:
         key = f"answers {name}"
         if anew or key not in st.session_state:
             st.session_state[key] = default
@@ -113,85 +113,101 @@ def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tupl
             st.session_state[key] = default
         return key
 
-    def several(name: str, default: list[Any], options: Sequence[Any]) -> str:
-        by_text = {str(one): one for one in options}
-        key = take(name, default, lambda text: [by_text[one] for one in text.split(BETWEEN) if one in by_text])
+    def take_several(name: str, default: list[Any], options: Sequence[Any]) -> str:
+        by_text = {str(option): option for option in options}
+        key = take_setting(
+            name, default, lambda text: [by_text[option] for option in text.split(BETWEEN) if option in by_text]
+        )
         # The options may have changed since the last run.
-        st.session_state[key] = [one for one in st.session_state[key] if one in options]
+        st.session_state[key] = [option for option in st.session_state[key] if option in options]
         return key
 
-    names = [one.name for one in known]
-    generator = str(st.selectbox("Generator", names, key=take("generator", names[0], options=names)))
-    asked_runs, asked_ks = asked_for(project, next(one for one in known if one.name == generator))
+    names = [known_model.name for known_model in known]
+    generator = str(st.selectbox("Generator", names, key=take_setting("generator", names[0], options=names)))
+    asked_runs, asked_ks = asked_for(
+        project, next(known_model for known_model in known if known_model.name == generator)
+    )
 
     usual = usual_judge(project)
-    key = take("judge", usual, options=JUDGES)
+    key = take_setting("judge", usual, options=JUDGES)
     judge = str(st.selectbox("Answer check", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
                              help="Decides whether two answers match."))  # fmt: skip
-    told = JUDGES[judge]
+    judge_facts = JUDGES[judge]
     model = None
-    if told.needs == "model":
-        models = [one.name for one in answer_models(project, "judge") if one.parameters.get("judge") == judge][::-1]
+    if judge_facts.needs == "model":
+        models = [
+            known_model.name
+            for known_model in answer_models(project, "judge")
+            if known_model.parameters.get("judge") == judge
+        ][::-1]
         if models:
-            key = take("asked", models[0], options=models)
+            key = take_setting("asked", models[0], options=models)
             model = str(st.selectbox("Model of the answer check", models, key=key))
     threshold = None
-    if told.graded:
-        key = take("threshold", told.threshold, float)
+    if judge_facts.graded:
+        key = take_setting("threshold", judge_facts.threshold, float)
         # Each answer check has its own scale and default threshold.
         if not anew and st.session_state.get("answers threshold of", judge) != judge:
-            st.session_state[key] = told.threshold
+            st.session_state[key] = judge_facts.threshold
         st.session_state["answers threshold of"] = judge
-        st.session_state[key] = min(max(float(st.session_state[key]), 0.0), told.top)
+        st.session_state[key] = min(max(float(st.session_state[key]), 0.0), judge_facts.top)
         threshold = st.slider(
-            "Threshold", 0.0, told.top, step=told.top / 100, key=key, help="Lowest score of a right answer."
+            "Threshold",
+            0.0,
+            judge_facts.top,
+            step=judge_facts.top / 100,
+            key=key,
+            help="Lowest score of a right answer.",
         )
 
     sources = gold_sources(project)
-    key = several("gold", sources[:1], sources)
+    key = take_several("gold", sources[:1], sources)
     gold = st.multiselect("Sources of gold passages", sources, key=key, placeholder=sources[0],
                           help="An assessor's judgments count only if the assessor is chosen here.")  # fmt: skip
     least = int(
         st.number_input(
-            "Lowest judgment of gold passages", 1, 3, key=take("least", 1, lambda text: min(3, max(1, int(text))))
+            "Lowest judgment of gold passages",
+            1,
+            3,
+            key=take_setting("least", 1, lambda text: min(3, max(1, int(text)))),
         )
     )
     runs_known = run_names(project)
-    key = several("runs", [], runs_known)
+    key = take_several("runs", [], runs_known)
     runs = st.multiselect("Runs", runs_known, key=key, placeholder=f"All with answers ({len(asked_runs)})")
     offered = sorted({1, 5, 10, 20, *asked_ks})
-    key = several("ks", [], offered)
+    key = take_several("ks", [], offered)
     ks = st.multiselect("Depths k", offered, key=key, placeholder=", ".join(map(str, asked_ks)))
     same = st.toggle(
-        "Count near-equal texts as gold", key=take("same", False, lambda text: text == "yes"),
+        "Count near-equal texts as gold", key=take_setting("same", False, lambda text: text == "yes"),
         help="A gold passage counts as retrieved if a retrieved text is almost identical to it (case B).",
     )  # fmt: skip
     view = View(
         tuple(runs) or asked_runs, tuple(sorted(ks)) or asked_ks, generator, judge=judge, judge_model=model,
         threshold=threshold, gold=Gold(tuple(gold) or None, least), same_text=same,
     )  # fmt: skip
-    said = {
+    settings = {
         "generator": generator if generator != names[0] else "",
         "judge": judge if judge != usual else "",
         "asked": model if model and model != models[0] else "",
-        "threshold": f"{threshold:g}" if threshold is not None and threshold != told.threshold else "",
+        "threshold": f"{threshold:g}" if threshold is not None and threshold != judge_facts.threshold else "",
         "gold": BETWEEN.join(gold) if gold != sources[:1] else "",
         "least": str(least) if least != 1 else "",
         "same": "yes" if same else "",
         "runs": BETWEEN.join(runs),
         "ks": BETWEEN.join(map(str, ks)),
     }
-    return view, {name: value for name, value in said.items() if value}
+    return view, {name: value for name, value in settings.items() if value}
 
 
-def _in_words(found: Evaluation) -> str:
-    told = JUDGES[found.view.judge]
-    judge = found.judge_model.name if found.judge_model is not None else told.title
-    limit = f", threshold {found.view.threshold:.2f}" if found.view.threshold is not None else ""
-    gold = found.view.gold.against
+def _in_words(evaluation: Evaluation) -> str:
+    judge_facts = JUDGES[evaluation.view.judge]
+    judge = evaluation.judge_model.name if evaluation.judge_model is not None else judge_facts.title
+    limit = f", threshold {evaluation.view.threshold:.2f}" if evaluation.view.threshold is not None else ""
+    gold = evaluation.view.gold.against
     by = f", gold from {ui.plain(' and '.join(gold))}" if gold else ""
-    alike = ", near-equal texts included" if found.view.same_text else ""
+    alike = ", near-equal texts included" if evaluation.view.same_text else ""
     return (
-        f"Answers by **{ui.plain(found.generator.name)}** · checked by **{ui.plain(judge)}**{limit} ·"
-        f" {how_many(len(found.gold), 'queries')} with gold passages{by}{alike}"
+        f"Answers by **{ui.plain(evaluation.generator.name)}** · checked by **{ui.plain(judge)}**{limit} ·"
+        f" {how_many(len(evaluation.gold), 'queries')} with gold passages{by}{alike}"
     )

@@ -13,7 +13,7 @@ from exam_workbench.answers import (
     Measured,
     RetEvalRow,
     clear_best,
-    failures,
+    count_failures,
     query_values,
     reteval_latex,
     reteval_tsv,
@@ -39,13 +39,13 @@ QUERIES = 400
 
 def draw_grid(project: Project, evaluation: Evaluation) -> None:
     """Draw the table with its downloads, and its missing values."""
-    _missing(evaluation)
-    _table(project, evaluation)
+    _draw_missing(evaluation)
+    _draw_table(project, evaluation)
     st.caption(
         "Means over queries ± one standard error. A bold score is the best of its depth in at least 95% of resamples.",
         help="A query that a run skipped counts as 0. Failed and waiting queries are left out.",
     )
-    failed = failures(project, evaluation)
+    failed = count_failures(project, evaluation)
     st.markdown("**Failures**")
     st.dataframe(
         {
@@ -66,12 +66,12 @@ def draw_grid(project: Project, evaluation: Evaluation) -> None:
         st.download_button("TSV", reteval_tsv(evaluation), f"{name}.tsv", icon=":material/download:", on_click="ignore")
 
 
-def _missing(evaluation: Evaluation) -> None:
+def _draw_missing(evaluation: Evaluation) -> None:
     rows = evaluation.rows
     waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
     compare = sum(row.reteval.waiting - row.waiting for row in rows)
     unread = sum(row.reteval.failed - row.failed for row in rows)
-    said = [
+    parts = [
         f"{what}: {number:,}"
         for number, what in (
             (waiting, "answers to generate"), (failed, "failed answers"),
@@ -79,37 +79,39 @@ def _missing(evaluation: Evaluation) -> None:
         )
         if number > 0
     ]  # fmt: skip
-    if said:
+    if parts:
         st.caption(
-            f":material/info: Incomplete ({', '.join(said)}). Missing values are left out, not counted as wrong."
+            f":material/info: Incomplete ({', '.join(parts)}). Missing values are left out, not counted as wrong."
         )
 
 
 @st.fragment
-def _table(project: Project, evaluation: Evaluation) -> None:
+def _draw_table(project: Project, evaluation: Evaluation) -> None:
     asked = actions.asked_of(KEY)
     for act in asked.each():
-        address.say({"cell": str(act["cell"])})
-    asked.draw("grid", shown(project, evaluation))
+        address.write_parameters({"cell": str(act["cell"])})
+    asked.draw("grid", grid_data(project, evaluation))
 
 
-def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
+def grid_data(project: Project, evaluation: Evaluation) -> dict[str, Any]:
     """Return the data for the browser: a block per depth with its runs by LLM-retEval, and the queries of the open
     cell.
     """
     best = clear_best(project, evaluation)
-    told = [name for name in MEASURES if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)]
+    measure_names = [name for name in MEASURES if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)]
     wanted = str(st.query_params.get("cell", ""))
     return {
-        "measures": [{"name": name, "says": MEASURES[name]} for name in told],
-        "blocks": [_block(evaluation, k, told, best) for k in evaluation.view.ks],
-        "ideal": _ideal(evaluation.ideal),
+        "measures": [{"name": name, "says": MEASURES[name]} for name in measure_names],
+        "blocks": [_depth_block(evaluation, k, measure_names, best) for k in evaluation.view.ks],
+        "ideal": _ideal_retriever(evaluation.ideal),
         "open": wanted,
-        "detail": _detail(project, evaluation, wanted),
+        "detail": _cell_details(project, evaluation, wanted),
     }
 
 
-def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int, str], str]) -> dict[str, Any]:
+def _depth_block(
+    evaluation: Evaluation, k: int, measure_names: list[str], best: dict[tuple[int, str], str]
+) -> dict[str, Any]:
     rows = [row for row in evaluation.rows if row.k == k]
     # A run with waiting queries is never at the top: the finished ones may be the easy ones.
     rows.sort(
@@ -127,32 +129,32 @@ def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int
                         "error": row_values(row)[name][1],
                         "best": best.get((k, name)) == row.run,
                     }
-                    for name in told
+                    for name in measure_names
                 ],
-                "rests": _rests(row),
+                "rests": _missing_counts(row),
             }
             for row in rows
         ],
     }
 
 
-def _rests(row: RetEvalRow) -> str:
-    said = [(row.reteval.failed, "failed"), (row.reteval.waiting, "waiting"), (row.reteval.skipped, "skipped")]
-    return ", ".join(f"{number:,} {what}" for number, what in said if number)
+def _missing_counts(row: RetEvalRow) -> str:
+    counts = [(row.reteval.failed, "failed"), (row.reteval.waiting, "waiting"), (row.reteval.skipped, "skipped")]
+    return ", ".join(f"{number:,} {what}" for number, what in counts if number)
 
 
-def _ideal(found: Scored | None) -> dict[str, Any] | None:
-    if found is None or found.mean is None:
+def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
+    if scored is None or scored.mean is None:
         return None
-    error = "" if found.error is None else f" ± {found.error:.3f}"
+    error = "" if scored.error is None else f" ± {scored.error:.3f}"
     return {
-        "mean": found.mean,
-        "says": f"Ideal retriever: answers from gold passages only are right for {found.mean:.3f}{error} of the"
-        f" {found.queries:,} queries with gold answers (GPT-Eval).",
+        "mean": scored.mean,
+        "says": f"Ideal retriever: answers from gold passages only are right for {scored.mean:.3f}{error} of the"
+        f" {scored.queries:,} queries with gold answers (GPT-Eval).",
     }
 
 
-def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
+def _cell_details(project: Project, evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
     place = cases_desk.place_of(cell)
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
         return None
@@ -167,10 +169,11 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
             {
                 "query": html.as_shown(evaluation.gold[line.query_id].query.text),
                 "value": None if value is None else f"{value:.2f}".removesuffix(".00"),
-                "why": _why(line, measure),
+                "why": _explain_value(line, measure),
                 "answer": html.as_shown(line.answer or ""),
                 "draw": html.as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
-                "href": "cases?" + urlencode({"project": project.name, **cases_desk.there(line.query_id, run, k)}),
+                "href": "cases?"
+                + urlencode({"project": project.name, **cases_desk.case_address(line.query_id, run, k)}),
             }
             for value, line in lines[:QUERIES]
         ],
@@ -178,7 +181,7 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
     }
 
 
-def _why(line: Line, measure: str) -> str:
+def _explain_value(line: Line, measure: str) -> str:
     if line.state == "skipped":
         return "The run has no passage for the query."
     if measure not in ("LLM-retEval", "GPT-Eval"):
@@ -186,7 +189,7 @@ def _why(line: Line, measure: str) -> str:
         return f"Ranks of gold passages: {places}." if places else "No gold passage in the top k."
     verdict = line.reteval if measure == "LLM-retEval" else line.gpteval
     if verdict.state != "known":
-        return ui.shortened(verdict.reason or "Waiting.", 120)
+        return ui.shorten_text(verdict.reason or "Waiting.", 120)
     return "Result from an assessor." if measure == "GPT-Eval" and line.by_person else ""
 
 
@@ -199,7 +202,7 @@ REFERENCE = "LLM-retEval"
 def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw every evaluation of the same runs: the chosen run, its certainty and its cost."""
     if len(evaluation.view.runs or ()) < 2:
-        ui.empty(
+        ui.end_empty_screen(
             "Only one run has answers, so there is nothing to compare.",
             "Import another run, or generate answers from another run.",
             "home",
@@ -210,7 +213,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
     offered = study.boards_to_choose_by(project, int(k))
-    policy = policy_widgets.chosen(project)
+    policy = policy_widgets.chosen_policy(project)
     with st.spinner("Computing the coverage of the answers", show_time=False):
         covers = answers.cover_tables(project, evaluation, int(k), policy)
     waiting = answers.waiting_runs(evaluation, int(k))
@@ -228,10 +231,10 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     compared = project.cached(key, lambda: study.compare_choices(project, asked, policy, tables))
     for error in compared.left_out.values():
         ui.show_error(error)
-    found = compared.found
-    _choices(found, f"{REFERENCE}@{k}")
+    picks = compared.found
+    _draw_choice_table(picks, f"{REFERENCE}@{k}")
     st.container(key="compared-over").caption(
-        f"Based on {text.how_many(found.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
+        f"Based on {text.how_many(picks.choices[0].queries, 'queries')} that all evaluations have. Percentages show how"
         " often a run ranks first in 1,000 resamples of the queries.",
         help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the orders of runs. Same"
         " choice is the share of resamples in which both choose the same run. Cost is the loss by"
@@ -251,23 +254,26 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
             )
 
 
-def _choices(found: measures.Choosing, reference: str) -> None:
-    most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
-    short = short_names(found.runs)
-    first = {f"{short[run]} first": run for run in sorted(found.runs, key=lambda run: -most[run])}
-    pairs = {one.one: one for one in found.pairings if one.other == reference}
-    paired = [pairs.get(choice.evaluation) for choice in found.choices]
-    scores = [choice.scores[choice.chosen[0]] if choice.chosen else (None, None) for choice in found.choices]
+def _draw_choice_table(picks: measures.Choosing, reference: str) -> None:
+    most = {run: max(choice.chance.get(run, 0.0) for choice in picks.choices) for run in picks.runs}
+    short = short_names(picks.runs)
+    first = {f"{short[run]} first": run for run in sorted(picks.runs, key=lambda run: -most[run])}
+    pairs = {pairing.one: pairing for pairing in picks.pairings if pairing.other == reference}
+    paired = [pairs.get(choice.evaluation) for choice in picks.choices]
+    scores = [choice.scores[choice.chosen[0]] if choice.chosen else (None, None) for choice in picks.choices]
     st.dataframe(
         {
-            "Evaluation": [choice.evaluation for choice in found.choices],
-            "Chosen run": [_chosen(choice.chosen, short) for choice in found.choices],
+            "Evaluation": [choice.evaluation for choice in picks.choices],
+            "Chosen run": [_name_chosen(choice.chosen, short) for choice in picks.choices],
             "Mean": [score[0] for score in scores],
             "±": [score[1] for score in scores],
-            "τ": [interval(pair.kendall) if pair else None for pair in paired],
+            "τ": [format_interval(pair.kendall) if pair else None for pair in paired],
             "Same choice": [pair.same_chance if pair else None for pair in paired],
-            "Cost": [interval(pair.loss) if pair else None for pair in paired],
-            **{title: [round(one.chance.get(run, 0.0), 2) for one in found.choices] for title, run in first.items()},
+            "Cost": [format_interval(pair.loss) if pair else None for pair in paired],
+            **{
+                title: [round(pairing.chance.get(run, 0.0), 2) for pairing in picks.choices]
+                for title, run in first.items()
+            },
         },
         hide_index=True,
         placeholder="–",
@@ -283,22 +289,22 @@ def _choices(found: measures.Choosing, reference: str) -> None:
     )
 
 
-def _chosen(runs: list[str], short: Mapping[str, str]) -> str:
+def _name_chosen(runs: list[str], short: Mapping[str, str]) -> str:
     """Return the chosen run, or the number of runs if many tie."""
     if len(runs) > MOST_NAMED:
         return f"{len(runs)} runs with equal scores"
     return " = ".join(short[run] for run in runs)
 
 
-def interval(one: measures.Interval) -> str:
+def format_interval(estimate: measures.Interval) -> str:
     """Return a number with its interval as text; a dash if it is undefined."""
-    if one.value is None:
+    if estimate.value is None:
         return "–"
-    bounds = "" if one.low is None or one.high is None else f" [{one.low:z.2f}, {one.high:z.2f}]"
-    return f"{one.value:z.2f}{bounds}"
+    bounds = "" if estimate.low is None or estimate.high is None else f" [{estimate.low:z.2f}, {estimate.high:z.2f}]"
+    return f"{estimate.value:z.2f}{bounds}"
 
 
-def correlation(project: Project, evaluation: answers.Evaluation) -> None:
+def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
     """Draw Spearman's correlation of Recall and LLM-retEval over all queries and without failures of Recall."""
     by: dict[answers.Refined, str] = {"confirmed": "Confirmed cases", "proposed": "Confirmed and proposed cases"}
     picked = st.segmented_control(
@@ -307,20 +313,20 @@ def correlation(project: Project, evaluation: answers.Evaluation) -> None:
     )  # fmt: skip
     chosen: answers.Refined = "proposed" if picked == "proposed" else "confirmed"
     key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
-    found = project.cached(key, lambda: answers.correlations(project, evaluation, chosen))
+    rows = project.cached(key, lambda: answers.correlate_recall(project, evaluation, chosen))
     st.dataframe(
         {
-            "Run": [one.run for one in found],
-            "k": [one.k for one in found],
-            "ρ, all": [interval(one.every.spearman) for one in found],
-            "Queries": [one.every.queries for one in found],
-            "ρ, refined": [interval(one.refined.spearman) for one in found],
-            "Queries, refined": [one.refined.queries for one in found],
-            "Left out": [one.refined.removed for one in found],
+            "Run": [row.run for row in rows],
+            "k": [row.k for row in rows],
+            "ρ, all": [format_interval(row.every.spearman) for row in rows],
+            "Queries": [row.every.queries for row in rows],
+            "ρ, refined": [format_interval(row.refined.spearman) for row in rows],
+            "Queries, refined": [row.refined.queries for row in rows],
+            "Left out": [row.refined.removed for row in rows],
         },
         hide_index=True,
     )
-    for why in dict.fromkeys(one.every.spearman.undefined for one in found if one.every.spearman.undefined):
+    for why in dict.fromkeys(row.every.spearman.undefined for row in rows if row.every.spearman.undefined):
         st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
     st.caption(
         "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query. Refined leaves out"

@@ -22,9 +22,14 @@ KEY = "answer-cases"
 NAMES = ("run", "k", "case", "show", "at")
 """Parts of the address for this screen: the filters and the open case."""
 SHORT = {
-    "A": "not annotated", "B": "another version", "C": "distracted", "D": "fails on gold", "E": "not from gold",
-    "F": "wrong comparison", "K": "own knowledge",
-}  # fmt: skip
+    "A": "not annotated",
+    "B": "another version",
+    "C": "distracted",
+    "D": "fails on gold",
+    "E": "not from gold",
+    "F": "wrong comparison",
+    "K": "own knowledge",
+}
 """Short descriptions of the cases A to F and K."""
 A_PAGE = 60
 """Number of listed cases that the browser has at a time."""
@@ -36,9 +41,9 @@ PASSAGES = 12
 """Largest number of shown gold passages."""
 
 
-def here() -> address.Places:
+def case_places() -> address.Places:
     """Return the filters and the open case in the address."""
-    return address.places(KEY, NAMES)
+    return address.places_of_screen(KEY, NAMES)
 
 
 def id_of(query_id: str, run: str, k: int) -> str:
@@ -53,81 +58,81 @@ def place_of(name: str) -> tuple[str, str, int] | None:
     return (query_id, unquote(run), int(k)) if k.isdigit() and run and query_id else None
 
 
-def there(query_id: str, run: str, k: int) -> dict[str, str]:
+def case_address(query_id: str, run: str, k: int) -> dict[str, str]:
     """Return the address parameters that open a query of a run at a depth."""
-    return {**address.travelling(), **answer_settings.chosen(), "at": id_of(query_id, run, k)}
+    return {**address.travelling(), **answer_settings.chosen_settings(), "at": id_of(query_id, run, k)}
 
 
-def listed(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
+def list_cases(project: Project, evaluation: answers.Evaluation) -> list[answers.CaseRow]:
     """Return the cases that match the filters of the address."""
     runs, ks = evaluation.view.runs or (), evaluation.view.ks
-    run = here().named("run") if here().named("run") in runs else None
-    k = next((one for one in ks if str(one) == here().named("k")), None)
-    only = here().named("case") if here().named("case") in CASES else None
-    to_do = here().named("show") != "all"
+    run = case_places().named("run") if case_places().named("run") in runs else None
+    k = next((one for one in ks if str(one) == case_places().named("k")), None)
+    only = case_places().named("case") if case_places().named("case") in CASES else None
+    to_do = case_places().named("show") != "all"
     key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
-    return project.cached(key, lambda: answers.cases(project, evaluation, run, k, only, to_do))
+    return project.cached(key, lambda: answers.list_cases(project, evaluation, run, k, only, to_do))
 
 
-def shown(
-    project: Project, evaluation: answers.Evaluation, said: dict[str, Any] | None, error: object
+def desk_data(
+    project: Project, evaluation: answers.Evaluation, message: dict[str, Any] | None, error: object
 ) -> dict[str, Any]:
     """Return the data for the browser: filters, a page of the list, the open case and the next ones."""
-    found = listed(project, evaluation)
-    ids = [_id(row) for row in found]
-    wanted = here().named("at")
+    cases = list_cases(project, evaluation)
+    ids = [_case_id(row) for row in cases]
+    wanted = case_places().named("at")
     place = place_of(wanted)
     known = place is not None and place[0] in evaluation.gold and (place[1], place[2]) in evaluation.lines
     open_id = wanted if known else (ids[0] if ids else "")
     at = ids.index(open_id) if open_id in ids else -1
     first = max(at, 0) // A_PAGE * A_PAGE
     ahead = ids[at + 1 : at + 1 + AHEAD]
-    by_id = dict(zip(ids, found, strict=True))
+    by_id = dict(zip(ids, cases, strict=True))
     return {
         "home": project.name,
-        "count": how_many(len(found), "cases"),
-        "filters": _filters(evaluation),
+        "count": how_many(len(cases), "cases"),
+        "filters": _filter_data(evaluation),
         "letters": [{"letter": letter, "short": SHORT[letter], "says": says} for letter, says in CASES.items()],
-        "rows": [_row(row) for row in found[first : first + A_PAGE]],
+        "rows": [_list_row(row) for row in cases[first : first + A_PAGE]],
         "ids": ids[first : first + A_PAGE + AHEAD],
         "first": first,
         "page": A_PAGE,
-        "total": len(found),
+        "total": len(cases),
         "open": open_id,
-        "desks": {one: _desk(project, evaluation, one, by_id.get(one)) for one in (open_id, *ahead) if one},
-        "said": said,
+        "desks": {one: _case_data(project, evaluation, one, by_id.get(one)) for one in (open_id, *ahead) if one},
+        "said": message,
         "error": error,
         "empty": _why_empty(evaluation),
     }
 
 
-def _id(row: answers.CaseRow) -> str:
+def _case_id(row: answers.CaseRow) -> str:
     return id_of(row.line.query_id, row.line.run, row.line.k)
 
 
-def _filters(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
-    def choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
-        held = here().named(name) if here().named(name) in dict(options) else ""
-        return {"name": name, "title": title, "held": held, "options": [["", every], *options]}
+def _filter_data(evaluation: answers.Evaluation) -> list[dict[str, Any]]:
+    def filter_choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        chosen = case_places().named(name) if case_places().named(name) in dict(options) else ""
+        return {"name": name, "title": title, "held": chosen, "options": [["", every], *options]}
 
     letters = [(letter, f"{letter}  {says}") for letter, says in CASES.items()]
     return [
-        choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
-        choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
-        choice("case", "Case", "All cases", letters),
-        choice("show", "Show", "Open cases", [("all", "Open and confirmed cases")]),
+        filter_choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
+        filter_choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
+        filter_choice("case", "Case", "All cases", letters),
+        filter_choice("show", "Show", "Open cases", [("all", "Open and confirmed cases")]),
     ]
 
 
-def _row(row: answers.CaseRow) -> dict[str, Any]:
+def _list_row(row: answers.CaseRow) -> dict[str, Any]:
     return {
-        "id": _id(row),
+        "id": _case_id(row),
         "case": row.case or "",
         "kind": kind_of(row.case),
         "done": bool(row.confirmed),
-        "query": html.as_shown(ui.shortened(row.side.query.text, 120)),
+        "query": html.as_shown(ui.shorten_text(row.side.query.text, 120)),
         "where": html.as_shown(f"{row.line.run} @{row.line.k}"),
-        "stake": _stake(row),
+        "stake": _describe_stake(row),
     }
 
 
@@ -136,7 +141,7 @@ def kind_of(case: str | None) -> str:
     return "recall" if case in RECALL_FAILURES else "reteval" if case in RETEVAL_FAILURES else "neither"
 
 
-def _stake(row: answers.CaseRow) -> str:
+def _describe_stake(row: answers.CaseRow) -> str:
     if row.stake is None:
         return ""
     if row.stake.chooses_another:
@@ -144,7 +149,7 @@ def _stake(row: answers.CaseRow) -> str:
     return f"{row.stake.closing:.0%} of the gap between runs would close" if row.stake.closing >= 0.005 else ""
 
 
-def _desk(
+def _case_data(
     project: Project, evaluation: answers.Evaluation, name: str, listed_as: answers.CaseRow | None
 ) -> dict[str, Any]:
     place = place_of(name)
@@ -153,68 +158,84 @@ def _desk(
     me = ui.person()
     desk = answers.case_desk(project, evaluation, query_id, run, k, me)
     row, line, side = desk.row, desk.row.line, desk.row.side
-    retrieved = [_passage(one) for one in desk.retrieved]
+    retrieved = [_passage_data(item) for item in desk.retrieved]
     if row.proposal.passage is not None:
         retrieved[row.proposal.passage]["pointed"] = True
     return {
         "id": name,
         "query": html.as_shown(side.query.text),
-        "answers": [html.as_shown(one) for one in side.query.answers],
+        "answers": [html.as_shown(item) for item in side.query.answers],
         "where": html.as_shown(f"{line.run}, k = {line.k}"),
         "verdicts": [
-            _verdict("Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"),
-            _verdict("retEval", row.verdicts.reteval, "the answer matches one from the gold passages",
-                     "the answer matches none from the gold passages"),
-            _verdict("GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"),
-            _verdict("gold", row.verdicts.goldeval, "an answer from the gold passages is right",
-                     "no answer from the gold passages is right"),
+            _verdict_data(
+                "Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"
+            ),
+            _verdict_data(
+                "retEval",
+                row.verdicts.reteval,
+                "the answer matches one from the gold passages",
+                "the answer matches none from the gold passages",
+            ),
+            _verdict_data("GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"),
+            _verdict_data(
+                "gold",
+                row.verdicts.goldeval,
+                "an answer from the gold passages is right",
+                "no answer from the gold passages is right",
+            ),
         ],
         "answer": None if line.answer is None else html.as_shown(line.answer),
         "note": html.as_shown(line.note or ""),
         "state": line.state,
         "held": line.answer in side.query.answers,
         "retrieved": retrieved,
-        "draws": [html.as_shown(one) for one in side.draws],
+        "draws": [html.as_shown(item) for item in side.draws],
         "failed": side.failed,
-        "gold": [_passage(one) for one in desk.gold[:PASSAGES]],
+        "gold": [_passage_data(item) for item in desk.gold[:PASSAGES]],
         "more": max(0, len(desk.gold) - PASSAGES),
         "proposed": row.proposal.case or "",
         "kind": kind_of(row.proposal.case),
         "reason": html.as_shown(row.proposal.reason),
         "others": list(row.proposal.others),
         "confirmed": [
-            {"key": one.key, "case": one.case, "by": html.as_shown(one.author), "note": html.as_shown(one.note),
-             "mine": one.author == me, "says": next((says for letter, says in CASES.items() if letter == one.case), "")}
-            for one in row.confirmed
+            {
+                "key": item.key,
+                "case": item.case,
+                "by": html.as_shown(item.author),
+                "note": html.as_shown(item.note),
+                "mine": item.author == me,
+                "says": next((says for letter, says in CASES.items() if letter == item.case), ""),
+            }
+            for item in row.confirmed
         ],
-        "stake": "" if listed_as is None else _stake(listed_as),
-    }  # fmt: skip
-
-
-def _passage(one: answers.ShownPassage) -> dict[str, Any]:
-    return {
-        "id": one.passage_id,
-        "rank": one.rank,
-        "gold": one.gold,
-        "judged": one.judged,
-        "pointed": False,
-        "parts": _cut(one.parts),
+        "stake": "" if listed_as is None else _describe_stake(listed_as),
     }
 
 
-def _cut(parts: Sequence[answers.MarkedPart]) -> list[list[object]]:
-    found: list[list[object]] = []
+def _passage_data(passage: answers.ShownPassage) -> dict[str, Any]:
+    return {
+        "id": passage.passage_id,
+        "rank": passage.rank,
+        "gold": passage.gold,
+        "judged": passage.judged,
+        "pointed": False,
+        "parts": _cut_parts(passage.parts),
+    }
+
+
+def _cut_parts(parts: Sequence[answers.MarkedPart]) -> list[list[object]]:
+    pieces: list[list[object]] = []
     left = LONGEST
     for text, inside in parts:
         if left <= 0:
-            found.append([" …", False])
+            pieces.append([" …", False])
             break
-        found.append([html.as_shown(text[:left]), inside])
+        pieces.append([html.as_shown(text[:left]), inside])
         left -= len(text)
-    return found
+    return pieces
 
 
-def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
+def _verdict_data(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
     says = "unknown" if value is None else yes if value else no
     return {"name": name, "value": value, "says": says}
 
@@ -222,11 +243,11 @@ def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
 def _why_empty(evaluation: answers.Evaluation) -> str:
     if not any(row.answers for row in evaluation.rows):
         return "These runs have no answers yet. Generate answers on the Answers screen."
-    if any(here().named(name) for name in ("run", "k", "case")):
+    if any(case_places().named(name) for name in ("run", "k", "case")):
         return "No cases match the filters."
     if any(row.waiting or row.reteval.waiting for row in evaluation.rows):
         return "No cases yet. Compare the answers on the Answers screen."
-    if here().named("show") != "all":
+    if case_places().named("show") != "all":
         return "No open cases. A case is confirmed for every query on which the results differ."
     return "No cases: Recall, LLM-retEval and the gold answers agree on every query."
 
@@ -251,7 +272,7 @@ class Desk:
     @property
     def evaluation(self) -> answers.Evaluation:
         """The current evaluation, remembered until a change is saved."""
-        return answers.evaluate(self.project, self.view)
+        return answers.evaluate_answers(self.project, self.view)
 
     def say(self, words: str, undo: actions.Act | None = None) -> None:
         """Show a message about an action, until the next one."""
@@ -268,54 +289,54 @@ def draw(project: Project, view: answers.View) -> None:
     if at.sources:
         # The line at the top names the sources of gold passages and offers the present answer checks.
         st.rerun()
-    asked.draw("answers", shown(project, at.evaluation, at.said, error))
+    asked.draw("answers", desk_data(project, at.evaluation, at.said, error))
 
 
-def _place(act: actions.Act) -> tuple[str, str, int]:
-    found = place_of(str(act["case"]))
-    if found is None:
+def _place_of_act(act: actions.Act) -> tuple[str, str, int]:
+    place = place_of(str(act["case"]))
+    if place is None:
         raise errors.WorkbenchError("unknown-case", "This case no longer exists.", "Go to the next case.")
-    return found
+    return place
 
 
-def _open(at: Desk, act: actions.Act) -> None:
+def _open_case(at: Desk, act: actions.Act) -> None:
     name = str(act.get("case") or "")
     if not name:
-        rows = listed(at.project, at.evaluation)
+        rows = list_cases(at.project, at.evaluation)
         row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
         name = "" if row is None else id_of(row.query_id, row.run, row.k)
-    here().put(at=name)
+    case_places().put(at=name)
 
 
-def _filter(at: Desk, act: actions.Act) -> None:
+def _set_filter(at: Desk, act: actions.Act) -> None:
     if act["name"] in NAMES:
-        here().put(**{act["name"]: str(act["value"]), "at": ""})
+        case_places().put(**{act["name"]: str(act["value"]), "at": ""})
 
 
-def _confirm(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place(act)
+def _confirm_case(at: Desk, act: actions.Act) -> None:
+    query_id, run, k = _place_of_act(act)
     letter = answers.check_case(str(act["letter"]))
     author = ui.author()
     answers.confirm_case(at.project, at.evaluation, query_id, run, k, letter, author, str(act.get("note") or ""))
     row = answers.case_at(at.project, at.evaluation, query_id, run, k)
-    text = ui.shortened(row.side.query.text, 80)
+    text = ui.shorten_text(row.side.query.text, 80)
     words = f"{letter} for “{text}”: {CASES[letter]}."
     if meanwhile := answers.unseen_by(row, author, act.get("seen") or ()):
         said = " and ".join(f"{one.author} {one.case} ({CASES[one.case]})" for one in meanwhile)
         words += f" Also confirmed by {said}. Your decision counts because it is the latest."
     at.say(words, {"do": "take back", "case": act["case"]})
-    here().put(at=str(act.get("next") or ""))
+    case_places().put(at=str(act.get("next") or ""))
 
 
 def _take_back(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place(act)
+    query_id, run, k = _place_of_act(act)
     answers.take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
     at.say("Decision withdrawn. The case is open again.")
-    here().put(at=str(act["case"]))
+    case_places().put(at=str(act["case"]))
 
 
-def _judge(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place(act)
+def _judge_relevant(at: Desk, act: actions.Act) -> None:
+    query_id, run, k = _place_of_act(act)
     author = ui.author()
     row = answers.case_at(at.project, at.evaluation, query_id, run, k)
     answers.judge_as_relevant(at.project, row, str(act["passage"]), author)
@@ -325,42 +346,42 @@ def _judge(at: Desk, act: actions.Act) -> None:
         {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
     )
     at.sources = True
-    here().put(at=str(act["case"]))
+    case_places().put(at=str(act["case"]))
 
 
-def _unjudge(at: Desk, act: actions.Act) -> None:
-    query_id, _, _ = _place(act)
-    judging.withdraw(at.project, query_id, str(act["passage"]), ui.author())
+def _withdraw_judgment(at: Desk, act: actions.Act) -> None:
+    query_id, _, _ = _place_of_act(act)
+    judging.withdraw_judgment(at.project, query_id, str(act["passage"]), ui.author())
     at.say("Judgment withdrawn.")
     at.sources = True
 
 
 def _add_answer(at: Desk, act: actions.Act) -> None:
-    query_id, run, k = _place(act)
+    query_id, run, k = _place_of_act(act)
     answer = answers.case_at(at.project, at.evaluation, query_id, run, k).line.answer
     if answer is None:
         raise errors.WorkbenchError("unknown-answer", "This case has no answer to add.", "Go to the next case.")
     add_gold_answer(at.project, query_id, answer, ui.author())
     at.say(
-        f"“{ui.shortened(answer, 80)}” is now a gold answer of the query.",
+        f"“{ui.shorten_text(answer, 80)}” is now a gold answer of the query.",
         {"do": "remove answer", "case": act["case"], "answer": answer},
     )
-    here().put(at=str(act["case"]))
+    case_places().put(at=str(act["case"]))
 
 
 def _remove_answer(at: Desk, act: actions.Act) -> None:
-    query_id, _, _ = _place(act)
+    query_id, _, _ = _place_of_act(act)
     withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
     at.say("Gold answer removed.")
 
 
 ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
-    "open": _open,
-    "filter": _filter,
-    "confirm": _confirm,
+    "open": _open_case,
+    "filter": _set_filter,
+    "confirm": _confirm_case,
     "take back": _take_back,
-    "judge": _judge,
-    "unjudge": _unjudge,
+    "judge": _judge_relevant,
+    "unjudge": _withdraw_judgment,
     "add answer": _add_answer,
     "remove answer": _remove_answer,
 }

@@ -11,18 +11,18 @@ from pages.parts.shared.chart_display import draw_chart
 MODEL = "judge"
 
 
-def truth(project: Project) -> tuple[str, list[answers.PeopleSaid]] | None:
+def choose_reference(project: Project) -> tuple[str, list[answers.PeopleSaid]] | None:
     """Draw the choice of a reference for the answer checks; return it with its results, or None without any."""
     sources = answers.verdict_sources(project)
     options = {name: name for name, _ in sources}
     if len(sources) > 1:
         options = {"": "All people"} | options
-    said: list[answers.PeopleSaid] = []
+    verdicts: list[answers.PeopleSaid] = []
     # People's results need no runs; a model's comparisons do.
-    if answer_settings.generators(project) and not answers.lacking(project).stops:
-        evaluation = answer_settings.look(project)
+    if answer_settings.generator_models(project) and not answers.missing_data(project).stops:
+        evaluation = answer_settings.choose_evaluation(project)
         model = evaluation.judge_model
-        if model is not None and (said := answers.said_by_judge(project, evaluation)):
+        if model is not None and (verdicts := answers.said_by_judge(project, evaluation)):
             options[f"{MODEL}:{model.name}"] = f"Model {model.name}"
     if not options:
         return None
@@ -31,11 +31,11 @@ def truth(project: Project) -> tuple[str, list[answers.PeopleSaid]] | None:
                      width=420)
     )  # fmt: skip
     if chosen.startswith(f"{MODEL}:"):
-        return chosen, said
+        return chosen, verdicts
     return chosen, answers.people_said(project, chosen or None)
 
 
-def missing(project: Project) -> None:
+def explain_missing(project: Project) -> None:
     """Explain that people have given no results yet, and how to get some."""
     with st.container(border=True, key="no-verdicts"):
         st.markdown("**No results from people yet.**")
@@ -44,51 +44,58 @@ def missing(project: Project) -> None:
             " JSONL file with `query_id`, `answer` and `acceptable` on each line, for queries with gold answers. Or use"
             " the results of a model instead."
         )
-        ui.go("answers", "Compare answers with a model", view="Generate and compare")
+        ui.draw_link("answers", "Compare answers with a model", view="Generate and compare")
 
 
-def imports(project: Project) -> None:
+def draw_import(project: Project) -> None:
     """Draw the import of a file with people's results, and its report."""
     with st.popover("Import results", icon=":material/upload:", key="import verdicts"):
         st.caption("JSONL with query_id, answer and acceptable on each line.")
         file = st.file_uploader("File with results", key=presses.form_key("verdicts"))
         name = st.text_input("Source of the results", key="verdicts by", placeholder="File name").strip()
 
-        def take(author: str) -> None:
+        def import_verdicts(author: str) -> None:
             sources = [formats.Source(name=file.name, data=file.getvalue())]
             group = exchange.Group("answer-verdicts", sources, exchange.Options(source=name or None))
             exchange.import_groups(project, [group], author)
-            presses.empty("verdicts")
+            presses.clear_form("verdicts")
 
         if file is not None:
-            presses.doing("Import results", take, type="primary", key="verdicts import", said="Results imported.")
+            presses.act_button(
+                "Import results", import_verdicts, type="primary", key="verdicts import", said="Results imported."
+            )
 
 
-def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list[answers.AgreementRow]:
+def draw_agreement(project: Project, beside: str, verdicts: list[answers.PeopleSaid]) -> list[answers.AgreementRow]:
     """Draw every answer check with accuracy, kappa, precision and recall; return the rows."""
     with st.spinner("Comparing the answer checks", show_time=False):
-        rows = project.cached(("judges of answers", beside, tuple(said)), lambda: answers.agreement(project, said))
+        rows = project.cached(
+            ("judges of answers", beside, tuple(verdicts)), lambda: answers.agreement_with_people(project, verdicts)
+        )
     st.dataframe(
         {
-            "Answer check": [_named(row) for row in rows],
+            "Answer check": [_name_check(row) for row in rows],
             "Threshold": [row.threshold for row in rows],
             **{
-                name.capitalize(): [answer_tables.interval(getattr(row.against, name)) for row in rows]
+                name.capitalize(): [answer_tables.format_interval(getattr(row.against, name)) for row in rows]
                 for name in charts.VALUES
             },
             "Answers": [row.against.answers for row in rows],
             "Failed": [row.against.failed for row in rows],
             "Waiting": [row.waiting for row in rows],
             "Best threshold": [row.tested.threshold if row.tested else None for row in rows],
-            "Held-out kappa": [answer_tables.interval(row.tested.tested.kappa) if row.tested else "" for row in rows],
+            "Held-out kappa": [
+                answer_tables.format_interval(row.tested.tested.kappa) if row.tested else "" for row in rows
+            ],
         },
         hide_index=True,
         placeholder="–",
         column_config={name: st.column_config.NumberColumn(format="%.2f") for name in ("Threshold", "Best threshold")},
     )
-    accepted = sum(one.acceptable for one in said)
+    accepted = sum(verdict.acceptable for verdict in verdicts)
     st.container(key="verdicts-held").caption(
-        f"Based on {text.how_many(len(said), 'answers')}, {ui.percent(accepted / len(said))} of them right. Intervals"
+        f"Based on {text.how_many(len(verdicts), 'answers')}, {ui.as_percent(accepted / len(verdicts))} of them right. "
+        "Intervals"
         " are 95%, from 1,000 resamples of questions.",
         help="The best threshold has the highest kappa on a random half of the questions. “Held-out kappa” is its kappa"
         " on the other half.",
@@ -96,13 +103,13 @@ def table(project: Project, beside: str, said: list[answers.PeopleSaid]) -> list
     return rows
 
 
-def _named(row: answers.AgreementRow) -> str:
+def _name_check(row: answers.AgreementRow) -> str:
     return row.judge.title + (f" ({row.model})" if row.model else "")
 
 
-def curve(rows: list[answers.AgreementRow]) -> None:
+def draw_threshold_curve(rows: list[answers.AgreementRow]) -> None:
     """Draw the agreement of an answer check at each threshold, with a slider."""
-    graded = {_named(row): row for row in rows if row.curve}
+    graded = {_name_check(row): row for row in rows if row.curve}
     if not graded:
         return
     st.subheader("Thresholds", anchor=False)
@@ -114,18 +121,18 @@ def curve(rows: list[answers.AgreementRow]) -> None:
     near = min(row.curve, key=lambda point: abs(point.threshold - limit))
     usual = limit == row.threshold
     values = {name: getattr(row.against, name).value if usual else getattr(near, name) for name in charts.VALUES}
-    ui.metrics(*((name, name.capitalize(), ui.number(value), None) for name, value in values.items()))
+    ui.draw_metrics(*((name, name.capitalize(), ui.as_number(value), None) for name, value in values.items()))
     draw_chart(charts.threshold_chart(row, limit))
     if row.tested is not None:
-        told = row.tested
+        test = row.tested
         st.caption(
-            f"Best threshold on half of the questions: {told.threshold:.2f} ({told.chosen_on:,} answers). Kappa on the"
-            f" other {told.tested_on:,} answers: {ui.number(told.tested.kappa.value)}, and"
-            f" {ui.number(told.usual.kappa.value)} at the usual threshold."
+            f"Best threshold on half of the questions: {test.threshold:.2f} ({test.chosen_on:,} answers). Kappa on the"
+            f" other {test.tested_on:,} answers: {ui.as_number(test.tested.kappa.value)}, and"
+            f" {ui.as_number(test.usual.kappa.value)} at the usual threshold."
         )
 
 
-def ask_model(project: Project, said: list[answers.PeopleSaid]) -> None:
+def ask_model(project: Project, verdicts: list[answers.PeopleSaid]) -> None:
     """Draw a form to check the answers that people judged with a model; the table then includes this model."""
     with st.expander("Compare these answers with a model"), ui.errors():
-        answer_job_forms.compare(project, [one.pair for one in said], "judge people")
+        answer_job_forms.draw_comparing(project, [verdict.pair for verdict in verdicts], "judge people")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import audit as room, bank, labels
-from exam_workbench.records import run_names, sources
+from exam_workbench.records import judgment_sources, run_names
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
 from pages.parts.shared import policy_widgets, presses, ui
@@ -23,52 +23,68 @@ WHY = (
 )
 
 
-def form(project: Project, name: str) -> None:
+def draw_form(project: Project, name: str) -> None:
     """Draw the form for an audit: its goal, the estimated cost, and the button that plans it.
 
     Args:
         name: default name of the audit.
     """
-    policy = policy_widgets.view().policy
+    policy = policy_widgets.require_view().policy
     runs = run_names(project)
     if not runs:
-        ui.empty("No systems to audit yet.", "Import runs.", "home")
+        ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
     st.caption("The audit checks the leaderboard of the scoring settings above.")
-    lacks = labels.readiness(project, labels.basis(project, policy))
+    lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
-        ui.note(
+        ui.draw_note(
             f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade them first, because"
             " the audit includes only queries that have labels now.",
-            "grading", "Grade the ungraded pairs", "ungraded-before-audit",
-        )  # fmt: skip
+            "grading",
+            "Grade the ungraded pairs",
+            "ungraded-before-audit",
+        )
     left, right = st.container(key="beside-plan").columns([3, 2], gap="large")
     with left:
-        goal = _goal(runs)
+        goal = _choose_goal(runs)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             measure = st.selectbox(
-                "Measure", MEASURES, key="audit-measure", accept_new_options=True, width=280,
+                "Measure",
+                MEASURES,
+                key="audit-measure",
+                accept_new_options=True,
+                width=280,
                 help="Use P@k, RBP(p=0.8)@k, or mean judgment@k (DCG weights), which is DCG@k divided by the sum of"
                 " its discounts. nDCG and AP cannot be audited: they are not sums over passages.",
-            )  # fmt: skip
+            )
             highest = st.number_input(
-                "Highest judgment", 1, 20, 3, key="audit-highest", width=150,
+                "Highest judgment",
+                1,
+                20,
+                3,
+                key="audit-highest",
+                width=150,
                 help="Assessors judge from 0 to this value. TREC Deep Learning uses 3.",
-            )  # fmt: skip
+            )
             called = st.text_input("Name", name, key="audit-name", max_chars=60, width=190)
         with st.expander("Systems, source and batches"):
             chosen = st.multiselect(
                 "Systems", runs, key="audit-runs", placeholder=f"All {len(runs)}", help="Systems to compare."
             )
             source = st.selectbox(
-                "Source of the judgments", [OWN, *sources(project)], key="audit-source", accept_new_options=True,
+                "Source of the judgments",
+                [OWN, *judgment_sources(project)],
+                key="audit-source",
+                accept_new_options=True,
                 help="Judgments are stored under this source. A new source is named after the audit. The judgments of"
                 " an existing source are reused: their passages are not judged again.",
-            )  # fmt: skip
-            others = [one.spec.name for one in bank.graders(project) if one.grades]
+            )
+            others = [one.spec.name for one in bank.label_graders(project) if one.grades]
             further = st.multiselect(
-                "More graders for prediction", [one for one in others if one != _named(project, policy.grader)],
-                key="audit-graders", help="If judgments are predicted well, fewer of them are needed.",
-            )  # fmt: skip
+                "More graders for prediction",
+                [one for one in others if one != _default_grader(project, policy.grader)],
+                key="audit-graders",
+                help="If judgments are predicted well, fewer of them are needed.",
+            )
             with st.container(horizontal=True):
                 asked = (st.session_state.get(key) for key in ("audit-size", "audit-looks"))
                 of_batch, batches = room.in_batches(goal or room.Goal("best"), *asked)
@@ -76,49 +92,71 @@ def form(project: Project, name: str) -> None:
                     "Passages per batch", 1, None, None, key="audit-size", placeholder=str(of_batch), width=170
                 )
                 looks = st.number_input(
-                    "Batch limit", 1, 50, None, key="audit-looks",
-                    placeholder=str(batches), width=150,
+                    "Batch limit",
+                    1,
+                    50,
+                    None,
+                    key="audit-looks",
+                    placeholder=str(batches),
+                    width=150,
                     help="You can check the results after every batch and stop early. The intervals allow for this:"
                     " the error of 5% is spread over the batches.",
-                )  # fmt: skip
+                )
     with right:
-        if goal is None or not _foreseen(project, goal, str(measure), policy, chosen, int(highest), looks or batches):
+        if goal is None or not _draw_forecast(
+            project, goal, str(measure), policy, chosen, int(highest), looks or batches
+        ):
             return
 
-    def plan(author: str) -> None:
-        made = room.design(
-            project, called, str(measure), goal, policy, runs=chosen, graders=further,
-            source=None if source == OWN else str(source), highest=int(highest), batch_size=size, looks=looks,
+    def plan_audit(author: str) -> None:
+        made = room.design_audit(
+            project,
+            called,
+            str(measure),
+            goal,
+            policy,
+            runs=chosen,
+            graders=further,
+            source=None if source == OWN else str(source),
+            highest=int(highest),
+            batch_size=size,
+            looks=looks,
             author=author,
-        )  # fmt: skip
+        )
         # The next run opens its leaderboard; the widgets of this run are drawn already.
         st.session_state["planned audit"] = made.name
 
-    presses.doing("Plan audit", plan, at=left, type="primary", icon=":material/how_to_reg:", key="plan audit")
+    presses.act_button(
+        "Plan audit", plan_audit, at=left, type="primary", icon=":material/how_to_reg:", key="plan audit"
+    )
 
 
 @ui.errors()
-def _foreseen(
+def _draw_forecast(
     project: Project, goal: room.Goal, measure: str, policy: labels.Policy, runs: list[str], highest: int, looks: int
 ) -> bool:
     """Draw the estimated number of judgments; return whether such an audit is possible."""
     with st.spinner("Forecasting the number of judgments"):
-        found = room.foresee(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
-    audit_state.draw_curve(found, goal)
+        forecast = room.forecast_plan(project, measure, goal, policy, runs=runs, highest=highest, looks=looks)
+    audit_state.draw_curve(forecast, goal)
     return True
 
 
-def _named(project: Project, grader: str | None) -> str:
-    known = [one.spec.name for one in bank.graders(project) if one.grades]
+def _default_grader(project: Project, grader: str | None) -> str:
+    known = [stored.spec.name for stored in bank.label_graders(project) if stored.grades]
     return grader if grader in known else known[0]
 
 
-def _goal(runs: list[str]) -> room.Goal | None:
+def _choose_goal(runs: list[str]) -> room.Goal | None:
     """Draw the goal of the audit; return None if it is incomplete."""
     aim = st.segmented_control(
-        "Goal of the audit", list(AIMS), default="best", format_func=AIMS.__getitem__, key="audit-aim",
+        "Goal of the audit",
+        list(AIMS),
+        default="best",
+        format_func=AIMS.__getitem__,
+        key="audit-aim",
         required=True,
-    )  # fmt: skip
+    )
     with st.container(horizontal=True):
         if aim == "pair":
             first = st.selectbox("Is system", runs, index=0, key="audit-first", width=280)

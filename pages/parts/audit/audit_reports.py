@@ -33,22 +33,22 @@ STYLE = """
 def draw_labels(project: Project, audit: room.Audit) -> None:
     """Draw the meaning of each label, the effect of each min rating, and proposals that can be applied."""
     with ui.or_empty(code="empty"):
-        found = room.calibration(project, audit)
+        calibration = room.calibrate_labels(project, audit)
     st.html(f"<style>{STYLE}</style>")
     st.subheader("Judgments by label", anchor=False)
     st.caption(
         "For each label: the estimated share of its passages with each judgment, and its interval.",
         help="These shares are estimates for the whole pool. They may differ for the top passages of one system.",
     )
-    st.html(_meanings(found))
+    st.html(_meanings_html(calibration))
     st.subheader("Label quality by min rating", anchor=False)
-    st.html(_min_ratings(found))
-    _take_min_rating(found)
-    if found.cuts or found.new_cuts:
-        _cuts(project, audit, found)
+    st.html(_min_ratings_html(calibration))
+    _take_min_rating(calibration)
+    if calibration.cuts or calibration.new_cuts:
+        _draw_cut_points(project, audit, calibration)
 
 
-def _share(share: Rate | None) -> str:
+def _share_html(share: Rate | None) -> str:
     """Return a percentage above its interval, as HTML."""
     if share is None or share.value is None or share.low is None or share.high is None:
         return '<span class="none">–</span>'
@@ -61,7 +61,7 @@ def _share(share: Rate | None) -> str:
     )
 
 
-def _table(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
+def _table_html(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
     """Return an HTML table with row headings; rows that apply now are tinted."""
     names = "".join(f'<th scope="col">{one}</th>' for one in head)
     body = "".join(
@@ -74,57 +74,71 @@ def _table(head: list[str], rows: list[tuple[bool, list[str]]]) -> str:
     )
 
 
-def _meanings(found: room.Calibration) -> str:
-    values = sorted({value for one in found.meanings for value in one.chances})
+def _meanings_html(calibration: room.Calibration) -> str:
+    values = sorted({value for meaning in calibration.meanings for value in meaning.chances})
     head = ["Label", "Passages", "Judged", *(f"judged {value}" for value in values), "Mean"]
-    return _table(
+    return _table_html(
         head,
         [
             (
                 False,
                 [
-                    look.rating(one.label), f"{one.passages:,}", f"{one.judged:,}",
-                    *(_share(one.chances.get(value)) for value in values), ui.number(one.mean, 2),
+                    look.rating_html(meaning.label),
+                    f"{meaning.passages:,}",
+                    f"{meaning.judged:,}",
+                    *(_share_html(meaning.chances.get(value)) for value in values),
+                    ui.as_number(meaning.mean, 2),
                 ],
             )
-            for one in reversed(found.meanings)
+            for meaning in reversed(calibration.meanings)
         ],
-    )  # fmt: skip
+    )
 
 
-def _min_ratings(found: room.Calibration) -> str:
+def _min_ratings_html(calibration: room.Calibration) -> str:
     rows = []
-    for one in found.min_ratings:
-        marks = [*(["now"] if one.rating == found.min_rating else []), *(["balanced"] * (one.rating == found.balanced))]
-        told = one.quality
-        kappa = told.kappa
-        said = "–" if kappa.value is None else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
-        name = f"{one.rating} <small>{' and '.join(marks)}</small>"
-        rows.append(
-            (one.rating == found.min_rating, [name, *map(_share, (told.precision, told.recall, told.accuracy)), said])
+    for tested in calibration.min_ratings:
+        marks = [
+            *(["now"] if tested.rating == calibration.min_rating else []),
+            *(["balanced"] * (tested.rating == calibration.balanced)),
+        ]
+        quality = tested.quality
+        kappa = quality.kappa
+        kappa_html = (
+            "–" if kappa.value is None else f"{kappa.value:z.2f} <small>{kappa.low:z.2f}–{kappa.high:z.2f}</small>"
         )
-    return _table(["Min rating", "Precision", "Recall", "Accuracy", "Kappa"], rows)
+        name = f"{tested.rating} <small>{' and '.join(marks)}</small>"
+        rows.append(
+            (
+                tested.rating == calibration.min_rating,
+                [name, *map(_share_html, (quality.precision, quality.recall, quality.accuracy)), kappa_html],
+            )
+        )
+    return _table_html(["Min rating", "Precision", "Recall", "Accuracy", "Kappa"], rows)
 
 
-def _take_min_rating(found: room.Calibration) -> None:
-    if found.balanced is None:
+def _take_min_rating(calibration: room.Calibration) -> None:
+    if calibration.balanced is None:
         st.caption("Precision and recall are undefined at every min rating. Judge more passages.")
-    elif found.balanced == found.min_rating:
+    elif calibration.balanced == calibration.min_rating:
         st.container(key="balanced").caption(
-            f"Precision and recall are closest at {found.balanced}, the min rating of this audit."
+            f"Precision and recall are closest at {calibration.balanced}, the min rating of this audit."
         )
     else:
-        closest, use = f"Precision and recall are closest at **{found.balanced}**.", f"Use min rating {found.balanced}"
-        ui.note(closest, "leaderboard", use, "balanced", tau=str(found.balanced))
+        closest, use = (
+            f"Precision and recall are closest at **{calibration.balanced}**.",
+            f"Use min rating {calibration.balanced}",
+        )
+        ui.draw_note(closest, "leaderboard", use, "balanced", tau=str(calibration.balanced))
 
 
-def _cuts(project: Project, audit: room.Audit, found: room.Calibration) -> None:
+def _draw_cut_points(project: Project, audit: room.Audit, calibration: room.Calibration) -> None:
     st.subheader("Cut points of the embedding grader", anchor=False)
-    st.markdown(f"Current: {_listed(found.cuts)}.")
-    if not found.new_cuts:
-        st.caption(ui.plain(found.why_no_cuts))
+    st.markdown(f"Current: {_list_cut_points(calibration.cuts)}.")
+    if not calibration.new_cuts:
+        st.caption(ui.plain(calibration.why_no_cuts))
         return
-    st.markdown(f"Fitted to the judgments: **{_listed(found.new_cuts)}**.")
+    st.markdown(f"Fitted to the judgments: **{_list_cut_points(calibration.new_cuts)}**.")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input("Name of the new grader", f"Embedding, {audit.name}", key="cuts-name", width=320)
         accepted = presses.button("Add grader", icon=":material/add:", key="accept cuts")
@@ -132,10 +146,10 @@ def _cuts(project: Project, audit: room.Audit, found: room.Calibration) -> None:
         with ui.errors():
             room.accept_cut_points(project, audit, name, ui.author())
             st.success(ui.plain(f"Added the grader {name}. To grade with it: {bank.grade_command(name)}"))
-            ui.go("grading", "Grade with this grader")
+            ui.draw_link("grading", "Grade with this grader")
 
 
-def _listed(cuts: tuple[float, ...]) -> str:
+def _list_cut_points(cuts: tuple[float, ...]) -> str:
     return ", ".join(f"{cut:.3f}" for cut in cuts)
 
 
@@ -145,63 +159,73 @@ NONE = "no model"
 
 def draw_roles(project: Project, audit: room.Audit) -> None:
     """Draw the roles, warnings if a model has two roles, and the audit's estimate of favouritism."""
-    found = room.circularity(project, audit.policy, audit.runs)
+    circularity = room.find_circularity(project, audit.policy, audit.runs)
     warnings = st.container(key="double-roles")
-    for warning in found.warnings:
+    for warning in circularity.warnings:
         warnings.warning(ui.plain(warning), icon=":material/sync_problem:")
-    if not found.warnings:
+    if not circularity.warnings:
         st.container(key="no-double-roles").caption("No model has two roles, as far as stated.")
     if (favour := room.audit_board(project, audit).favour) is not None:
         st.markdown(f"**{ui.plain(favour.says)}**")
     st.caption(HOW)
     with st.container(horizontal=True):
         questions = st.text_input(
-            "Models that wrote the questions", _said(found.questions), key="roles-questions", placeholder="not stated",
-            width=280, help=_from(found.questions),
-        )  # fmt: skip
+            "Models that wrote the questions",
+            _families_text(circularity.questions),
+            key="roles-questions",
+            placeholder="not stated",
+            width=280,
+            help=_explain_origin(circularity.questions),
+        )
         grader = st.text_input(
-            "Models of the grader", _said(found.grader), key="roles-grader", placeholder="not stated", width=280,
-            help=_from(found.grader),
-        )  # fmt: skip
+            "Models of the grader",
+            _families_text(circularity.grader),
+            key="roles-grader",
+            placeholder="not stated",
+            width=280,
+            help=_explain_origin(circularity.grader),
+        )
     edited = st.data_editor(
         {
-            "System": [role.name for role in found.runs],
-            "Models": [_said(role) for role in found.runs],
-            "Two roles": ["yes" if role.name in found.kin else "" for role in found.runs],
+            "System": [role.name for role in circularity.runs],
+            "Models": [_families_text(role) for role in circularity.runs],
+            "Two roles": ["yes" if role.name in circularity.kin else "" for role in circularity.runs],
         },
-        hide_index=True, disabled=["System", "Two roles"], key="roles-runs",
+        hide_index=True,
+        disabled=["System", "Two roles"],
+        key="roles-runs",
         column_config={"Models": st.column_config.TextColumn(help=HOW, width="medium")},
-    )  # fmt: skip
+    )
     if not presses.button("Save models", type="primary", key="state roles"):
         return
     changed = [
-        ("run", role.name, str(said or ""))
-        for role, said in zip(found.runs, edited["Models"], strict=True)
-        if str(said or "") != _said(role)
+        ("run", role.name, str(entry or ""))
+        for role, entry in zip(circularity.runs, edited["Models"], strict=True)
+        if str(entry or "") != _families_text(role)
     ]
-    if questions != _said(found.questions):
+    if questions != _families_text(circularity.questions):
         changed.append(("questions", "", questions))
-    if grader != _said(found.grader):
+    if grader != _families_text(circularity.grader):
         changed.append(("grader", audit.graders[0], grader))
     with ui.errors(rerun=True):
-        for part, name, said in changed:
-            state_families(project, part, name, _families(said), ui.author())
+        for part, name, entry in changed:
+            state_families(project, part, name, _read_families(entry), ui.author())
 
 
-def _said(role: room.Role) -> str:
+def _families_text(role: room.Role) -> str:
     if role.families is None:
         return ""
     return ", ".join(role.families) or NONE
 
 
-def _from(role: room.Role) -> str:
+def _explain_origin(role: room.Role) -> str:
     if role.stated:
         return "Entered in this project."
     return f"Derived from the model name: {ui.plain(', '.join(role.models))}." if role.models else "Not stated yet."
 
 
-def _families(said: str) -> list[str]:
-    return [] if said.strip() == NONE else [one.strip() for one in said.split(",") if one.strip()]
+def _read_families(entry: str) -> list[str]:
+    return [] if entry.strip() == NONE else [family.strip() for family in entry.split(",") if family.strip()]
 
 
 FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}
@@ -210,33 +234,38 @@ FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"
 def draw_paper(project: Project, audit: room.Audit) -> None:
     """Draw the paragraph, the sheets, the bundle, and the button that ends the audit."""
     st.subheader("Methods", anchor=False)
-    st.code(room.methods(project, audit), language=None, wrap_lines=True)
-    ui.note(
+    st.code(room.describe_methods(project, audit), language=None, wrap_lines=True)
+    ui.draw_note(
         "A bundle contains the design, seed, probabilities and judgments of the audit, so its results are"
         " reproducible.",
-        "export", "Export bundle",
-    )  # fmt: skip
+        "export",
+        "Export bundle",
+    )
     st.subheader("Judging outside the app", anchor=False)
     if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
         st.container(key="no-batch").caption("No open batch: nothing to judge.")
     else:
-        _out(project, audit, waiting)
-        _back(project, audit)
+        _draw_sheet_download(project, audit, waiting)
+        _draw_sheet_upload(project, audit)
     if not audit.ended:
-        _end(project, audit)
+        _draw_end(project, audit)
 
 
-def _out(project: Project, audit: room.Audit, waiting: room.Batch) -> None:
+def _draw_sheet_download(project: Project, audit: room.Audit, waiting: room.Batch) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         who = st.text_input(
-            "Assessor", "", key="sheet-who", placeholder="Any assessor", width=220,
+            "Assessor",
+            "",
+            key="sheet-who",
+            placeholder="Any assessor",
+            width=220,
             help="Reserves the queries of the sheet for this assessor until you upload it or release the queries.",
-        )  # fmt: skip
+        )
         most = st.number_input("Passages (about)", 1, None, None, key="sheet-most", placeholder="All", width=190)
         form = st.selectbox("Format", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
         ui.download(
             "Download sheet",
-            lambda: room.sheet(project, audit, form, who.strip() or None, most).text,
+            lambda: room.make_sheet(project, audit, form, who.strip() or None, most).text,
             f"{audit.name}-batch-{waiting.number}.{form}",
             icon=":material/download:",
             on_click="ignore",
@@ -244,7 +273,7 @@ def _out(project: Project, audit: room.Audit, waiting: room.Batch) -> None:
         )
 
 
-def _back(project: Project, audit: room.Audit) -> None:
+def _draw_sheet_upload(project: Project, audit: room.Audit) -> None:
     given = st.file_uploader(
         "Judged sheet or qrels file", ["tsv", "jsonl", "txt", "qrels"], key=f"sheet of {audit.key}"
     )
@@ -252,35 +281,41 @@ def _back(project: Project, audit: room.Audit) -> None:
         return
     if presses.button("Import judgments", type="primary", key="take in sheet"):
         with ui.errors():
-            done = room.take_in(project, audit, Source(given.name, data=given.getvalue()), ui.author())
-            st.success(room.sentence(done))
+            done = room.import_sheet(project, audit, Source(given.name, data=given.getvalue()), ui.author())
+            st.success(room.import_sentence(done))
 
 
-def _end(project: Project, audit: room.Audit) -> None:
+def _draw_end(project: Project, audit: room.Audit) -> None:
     st.subheader("End the audit", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             "You keep the leaderboard and judgments, but can draw and judge no more passages. You cannot undo this.",
             width="content",
         )
-        presses.confirming(
-            "End audit", "Another audit with the same source can reuse the judgments.", room.end_audit, project,
-            audit, now="End audit now", now_key="end audit", key="ending audit",
-        )  # fmt: skip
+        presses.confirm_button(
+            "End audit",
+            "Another audit with the same source can reuse the judgments.",
+            room.end_audit,
+            project,
+            audit,
+            now="End audit now",
+            now_key="end audit",
+            key="ending audit",
+        )
 
 
 def draw_graders(project: Project, audit: room.Audit) -> None:
     """Draw the graders by their correlation with the audited leaderboard."""
     with ui.or_empty(code="empty"):
-        found = room.choose_grader(project, audit)
-    st.container(key="chosen-grader").markdown(ui.plain(found.says))
+        choice = room.choose_grader(project, audit)
+    st.container(key="chosen-grader").markdown(ui.plain(choice.says))
     st.dataframe(
         {
-            "Grader": [one.grader for one in found.graders],
-            "Labelled": [one.labelled for one in found.graders],
-            "Correlation": [one.correlation for one in found.graders],
-            "Behind the chosen": [_behind(one) for one in found.graders],
-            "Not separated": [one.kept for one in found.graders],
+            "Grader": [scored.grader for scored in choice.graders],
+            "Labelled": [scored.labelled for scored in choice.graders],
+            "Correlation": [scored.correlation for scored in choice.graders],
+            "Behind the chosen": [_distance_behind(scored) for scored in choice.graders],
+            "Not separated": [scored.kept for scored in choice.graders],
         },
         hide_index=True,
         column_config={
@@ -289,19 +324,19 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
                 format="%.3f", help="Pearson's correlation of the grader's leaderboard with the audited leaderboard"
             ),
             "Behind the chosen": st.column_config.TextColumn(
-                help=f"Difference, with its {found.confidence:.0%} interval"
+                help=f"Difference, with its {choice.confidence:.0%} interval"
             ),
             "Not separated": st.column_config.CheckboxColumn(help="No other grader is significantly better."),
         },
     )
-    ui.go("leaderboard", f"Show the leaderboard of {ui.plain(found.chosen)}", grader=found.chosen)
+    ui.draw_link("leaderboard", f"Show the leaderboard of {ui.plain(choice.chosen)}", grader=choice.chosen)
     st.caption(
-        f"{found.judged:,} judgments. Noise of the sample lowers all correlations by the same factor, so compare the"
+        f"{choice.judged:,} judgments. Noise of the sample lowers all correlations by the same factor, so compare the"
         " differences."
     )
 
 
-def _behind(one: room.ScoredGrader) -> str:
-    if one.low is None or one.high is None:
+def _distance_behind(scored: room.ScoredGrader) -> str:
+    if scored.low is None or scored.high is None:
         return "–"
-    return f"{one.behind:z.3f} [{one.low:z.3f}, {one.high:z.3f}]"
+    return f"{scored.behind:z.3f} [{scored.low:z.3f}, {scored.high:z.3f}]"

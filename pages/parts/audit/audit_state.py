@@ -16,26 +16,26 @@ from pages.parts.shared.chart_display import draw_chart
 
 def draw(project: Project, audit: room.Audit) -> None:
     """Draw the outcome and the next step, the leaderboard, and then the statistics."""
-    drawn = room.batches(project, audit)
+    drawn = room.list_batches(project, audit)
     with st.spinner("Computing the audited leaderboard"):
-        found, reached = room.audit_board(project, audit), room.outcome(project, audit)
-    _outcome(reached)
-    about(project, audit)
-    _batch(project, audit, drawn, found)
-    components.draw("audited", "audited", shown(found))
+        board, reached = room.audit_board(project, audit), room.audit_outcome(project, audit)
+    _draw_outcome(reached)
+    draw_about(project, audit)
+    _draw_batch(project, audit, drawn, board)
+    components.draw("audited", "audited", board_data(board))
     st.subheader("Statistics", anchor=False)
     if reached.pairs:
         st.container(key="separated-pairs").caption(
             f":material/info: Separated: {reached.separated:,} of {text.how_many(reached.pairs, 'pairs of systems')}"
             f" (Holm, alpha {audit.alpha:g})."
         )
-    if found.batches:
-        st.container(key="looks").caption(f":material/info: {ui.plain(rule(audit, found))}")
-    _about(found)
-    draw_curve(room.forecast(project, audit), audit.goal)
+    if board.batches:
+        st.container(key="looks").caption(f":material/info: {ui.plain(describe_rule(audit, board))}")
+    _draw_estimates(board)
+    draw_curve(room.forecast_audit(project, audit), audit.goal)
 
 
-def _outcome(reached: room.Outcome) -> None:
+def _draw_outcome(reached: room.Outcome) -> None:
     states = {None: ("machine-alone", "warning"), True: ("target reached", "check_circle")}
     key, icon = states.get(reached.reached, ("target missed", "hourglass_top"))
     with st.container(key=key):
@@ -44,99 +44,119 @@ def _outcome(reached: room.Outcome) -> None:
             st.markdown(ui.plain(reached.conclusion))
 
 
-def rule(audit: room.Audit, found: room.AuditBoard) -> str:
+def describe_rule(audit: room.Audit, board: room.AuditBoard) -> str:
     """Return the basis of the leaderboard, and how often the results may be checked."""
-    told = found.statement
-    if told.looks == 1 or told.level is None:
-        return found.says
+    note = board.statement
+    if note.looks == 1 or note.level is None:
+        return board.says
     return (
-        f"{found.says} Look {told.look} of {told.looks}: this look may use {told.level:.2%} of the error rate of"
+        f"{board.says} Look {note.look} of {note.looks}: this look may use {note.level:.2%} of the error rate of"
         f" {audit.alpha:.0%}. You can stop when the target is reached."
     )
 
 
-def _batch(project: Project, audit: room.Audit, drawn: list[room.Batch], found: room.AuditBoard) -> None:
+def _draw_batch(project: Project, audit: room.Audit, drawn: list[room.Batch], board: room.AuditBoard) -> None:
     if audit.ended:
         return
     last = drawn[-1] if drawn else None
     if last is not None and not last.done:
-        _waiting(project, audit, last)
+        _draw_open_batch(project, audit, last)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="draw-next"):
         size = st.number_input(
-            "Passages", 1, None, audit.batch_size,
-            key=f"size of batch {audit.key} {len(drawn) + 1}", width=150,
+            "Passages",
+            1,
+            None,
+            audit.batch_size,
+            key=f"size of batch {audit.key} {len(drawn) + 1}",
+            width=150,
             help="The size of the batch varies slightly, because each passage is drawn independently.",
-        )  # fmt: skip
+        )
         twice = st.number_input(
-            "Judged twice (%)", 0, 100, 0, key="audit-twice", width=170,
+            "Judged twice (%)",
+            0,
+            100,
+            0,
+            key="audit-twice",
+            width=170,
             help="A second assessor judges this share of the passages, to measure agreement.",
-        )  # fmt: skip
-        presses.doing(
-            f"Draw batch {len(drawn) + 1}", partial(room.draw, size=int(size), doubled=twice / 100), project, audit,
-            type="secondary" if found.statement.may_stop else "primary", icon=":material/casino:", key="draw batch",
-        )  # fmt: skip
+        )
+        presses.act_button(
+            f"Draw batch {len(drawn) + 1}",
+            partial(room.draw_batch, size=int(size), doubled=twice / 100),
+            project,
+            audit,
+            type="secondary" if board.statement.may_stop else "primary",
+            icon=":material/casino:",
+            key="draw batch",
+        )
 
 
-def _waiting(project: Project, audit: room.Audit, last: room.Batch) -> None:
-    said = last.judged + last.cannot_say
-    people = room.assessors(project, audit)
+def _draw_open_batch(project: Project, audit: room.Audit, last: room.Batch) -> None:
+    handled = last.judged + last.cannot_say
+    people = room.list_audit_assessors(project, audit)
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(
-                said / last.drawn,
-                f"Batch {last.number}: {said:,} of {last.drawn:,} judged, {last.open:,} left"
+                handled / last.drawn,
+                f"Batch {last.number}: {handled:,} of {last.drawn:,} judged, {last.open:,} left"
                 + (f" ({last.skipped:,} skipped)" if last.skipped else "")
                 + (f"; {last.judged_twice:,} of {last.doubled:,} judged twice" if last.doubled else ""),
                 width=420,
             )
-            view_choice.go("Judge", "Judge")
+            view_choice.draw_view_button("Judge", "Judge")
             if last.judged:
-                presses.confirming(
+                presses.confirm_button(
                     "End batch",
                     f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals get wider.",
-                    room.end_batch, project, audit, now="End batch now", now_key="end batch", type="tertiary",
-                    key="ending batch", help="End the batch without the remaining judgments",
-                )  # fmt: skip
+                    room.end_batch,
+                    project,
+                    audit,
+                    now="End batch now",
+                    now_key="end batch",
+                    type="tertiary",
+                    key="ending batch",
+                    help="End the batch without the remaining judgments",
+                )
         if people:
-            st.caption(" · ".join(_person(one) for one in people))
+            st.caption(" · ".join(_describe_assessor(one) for one in people))
 
 
-def _person(one: room.Assessor) -> str:
-    said = f"{ui.plain(one.name)}: {one.judged:,}"
-    said += f", could not judge {one.cannot_say:,}" if one.cannot_say else ""
-    said += f", saw {text.how_many(one.looked, 'labels')}" if one.looked else ""
-    return said + (" (judging)" if one.query_id is not None else "")
+def _describe_assessor(assessor: room.Assessor) -> str:
+    words = f"{ui.plain(assessor.name)}: {assessor.judged:,}"
+    words += f", could not judge {assessor.cannot_say:,}" if assessor.cannot_say else ""
+    words += f", saw {text.how_many(assessor.looked, 'labels')}" if assessor.looked else ""
+    return words + (" (judging)" if assessor.query_id is not None else "")
 
 
-def _about(found: room.AuditBoard) -> None:
+def _draw_estimates(board: room.AuditBoard) -> None:
     """Draw further estimates from the sample."""
     about = st.container(key="about-labels")
-    if found.labels is not None:
-        rates = ", ".join(_rate(name, getattr(found.labels, name)) for name in ("precision", "recall", "kappa"))
+    if board.labels is not None:
+        rates = ", ".join(_format_rate(name, getattr(board.labels, name)) for name in ("precision", "recall", "kappa"))
         about.caption(f":material/info: Label quality in the pool: {ui.plain(rates)}.")
-    if found.correlation is not None and found.correlation.value is not None and found.kendall is not None:
-        low, high = found.kendall
-        pearson = ui.plain(_rate("Pearson", found.correlation))
+    if board.correlation is not None and board.correlation.value is not None and board.kendall is not None:
+        low, high = board.kendall
+        pearson = ui.plain(_format_rate("Pearson", board.correlation))
         about.caption(
             f":material/info: Estimated correlation of the grader's leaderboard with a fully judged one: {pearson},"
             f" Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
-    if found.favour is not None:
-        about.caption(f":material/info: {ui.plain(found.favour.says)}")
-    if found.people is not None and found.people.value is not None:
-        about.caption(f":material/info: Agreement of first and second judgments: kappa {found.people.value:z.2f}.")
+    if board.favour is not None:
+        about.caption(f":material/info: {ui.plain(board.favour.says)}")
+    if board.people is not None and board.people.value is not None:
+        about.caption(f":material/info: Agreement of first and second judgments: kappa {board.people.value:z.2f}.")
 
 
-def _rate(name: str, share: Rate) -> str:
+def _format_rate(name: str, share: Rate) -> str:
     if share.value is None:
         return f"{name} undefined"
-    return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
+    return f"{name} {share.value:.2f} [{ui.as_number(share.low, 2)}, {ui.as_number(share.high, 2)}]"
 
 
-def shown(board: room.AuditBoard) -> dict[str, Any]:
+def board_data(board: room.AuditBoard) -> dict[str, Any]:
     """Return the data of a leaderboard for the browser."""
-    runs = [one.run for one in board.systems]
+    runs = [system.run for system in board.systems]
     names, short = short_names(runs, 34), short_names(runs)
     return {
         "measure": board.measure,
@@ -146,24 +166,25 @@ def shown(board: room.AuditBoard) -> dict[str, Any]:
         "missed": board.missed,
         "groups": board.groups,
         "systems": [
-            vars(one) | {"name": html.as_shown(names[one.run]), "short": html.as_shown(short[one.run])}
-            for one in board.systems
+            vars(system) | {"name": html.as_shown(names[system.run]), "short": html.as_shown(short[system.run])}
+            for system in board.systems
         ],
         "differences": [
-            (one.first, one.second, one.value, one.low, one.high, one.adjusted) for one in board.differences
+            (system.first, system.second, system.value, system.low, system.high, system.adjusted)
+            for system in board.differences
         ],
     }
 
 
-def draw_curve(found: room.Forecast, goal: room.Goal) -> None:
+def draw_curve(forecast: room.Forecast, goal: room.Goal) -> None:
     """Draw the number of judgments needed, and the curve."""
-    st.container(key="judgments-needed").markdown(ui.plain(found.says))
-    draw_chart(charts.forecast_chart(found, goal))
+    st.container(key="judgments-needed").markdown(ui.plain(forecast.says))
+    draw_chart(charts.forecast_chart(forecast, goal))
 
 
-def choose(known: Sequence[room.Audit]) -> room.Audit:
+def choose_audit(known: Sequence[room.Audit]) -> room.Audit:
     """Return the chosen audit; by default the newest that has not ended."""
-    by_name = {one.name: one for one in reversed(known)}
+    by_name = {audit.name: audit for audit in reversed(known)}
     if (planned := st.session_state.pop("planned audit", None)) in by_name:
         st.session_state["view"] = "Board"
         # A single audit is shown without a choice. If the session stored it, it would later count as the person's own
@@ -171,7 +192,7 @@ def choose(known: Sequence[room.Audit]) -> room.Audit:
         if len(known) > 1:
             st.session_state["audit"] = planned
         st.toast(f"Planned the audit “{ui.plain(planned)}”.", icon=":material/how_to_reg:")
-    usual = next((one for one in by_name.values() if not one.ended), known[-1])
+    usual = next((audit for audit in by_name.values() if not audit.ended), known[-1])
     if len(known) == 1:
         # Otherwise the next planned audit would not be opened: the address takes precedence over the session.
         st.query_params.pop("audit", None)
@@ -194,13 +215,13 @@ def free_name(known: Sequence[room.Audit]) -> str:
     return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
 
 
-def about(project: Project, audit: room.Audit) -> None:
+def draw_about(project: Project, audit: room.Audit) -> None:
     """Draw a line with the goal of the audit, and the settings of the machine's leaderboard."""
     policy = audit.policy
     spec = bank.find_grader(project, policy.grader).spec
     version = policy.bank_version or 0
     newer = f" (newest: {bank.latest_version(project)})" if version < bank.latest_version(project) else ""
-    said = " · ".join(
+    caption = " · ".join(
         [
             f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
             ui.plain(audit.measure_title),
@@ -211,31 +232,31 @@ def about(project: Project, audit: room.Audit) -> None:
             *(["ended"] if audit.ended else []),
         ]
     )
-    st.container(key="about-audit").caption(said)
+    st.container(key="about-audit").caption(caption)
 
 
-def says_audit(project: Project, policy: labels.Policy, measure: str, audit: room.Audit | None) -> None:
+def draw_audit_note(project: Project, policy: labels.Policy, measure: str, audit: room.Audit | None) -> None:
     """Draw a note on a leaderboard of machine labels: not audited, or a link to the audited one; and model roles.
 
     Args:
         audit: the audit of these labels with a leaderboard, if any.
     """
-    begun, roles = room.under_way(project, policy), room.circularity(project, policy)
+    begun, roles = room.under_way(project, policy), room.find_circularity(project, policy)
     if audit is not None:
-        did = (
+        result = (
             "corrects these scores"
             if audit.measure == measure
             else f"corrects {ui.plain(audit.measure_title)} for these labels"
         )
-        said, link = f"The audit “{ui.plain(audit.name)}” {did}", "Show audited leaderboard"
+        note, link = f"The audit “{ui.plain(audit.name)}” {result}", "Show audited leaderboard"
         state = "corrects" if audit.measure == measure else "of another measure"
     elif begun is not None:
         state = "begun"
-        said, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
+        note, link = f"The audit “{ui.plain(begun.name)}” is in progress: no results yet", "Show audit"
     else:
         state = "none"
-        said, link = "Not audited: the error of these scores is unknown", "Plan an audit"
+        note, link = "Not audited: the error of these scores is unknown", "Plan an audit"
     named = audit or begun
-    there = {} if named is None else {"audit": named.name}
-    ui.note(f":material/how_to_reg: {said}.", "audit", link, f"audit {state}", **there)
+    query = {} if named is None else {"audit": named.name}
+    ui.draw_note(f":material/how_to_reg: {note}.", "audit", link, f"audit {state}", **query)
     st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))

@@ -21,44 +21,44 @@ AHEAD = 6
 
 def draw(project: Project, audit: room.Audit) -> None:
     """Draw the assessor's desk if there is a batch."""
-    if not room.batches(project, audit):
-        ui.empty("No passages to judge yet.", "Draw a batch in the Leaderboard view.")
+    if not room.list_batches(project, audit):
+        ui.end_empty_screen("No passages to judge yet.", "Draw a batch in the Leaderboard view.")
     if audit.ended:
-        ui.empty("This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended")
-    desk(project, audit)
+        ui.end_empty_screen("This audit has ended.", "Its leaderboard and judgments are kept.", code="audit-ended")
+    draw_desk(project, audit)
 
 
 @st.fragment
-def desk(project: Project, audit: room.Audit) -> None:
+def draw_desk(project: Project, audit: room.Audit) -> None:
     """Judge the assigned passages until the batch is finished."""
     person = ui.person()
     if not person:
-        ui.empty("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
+        ui.end_empty_screen("Your name is missing.", "Enter your name above. Your judgments are stored under it.")
     asked = actions.asked_of(KEY)
     with ui.errors():
         error = asked.do(lambda act: ACTS[act["do"]](project, audit, person, act))
-        batch = room.batches(project, audit)[-1]
+        batch = room.list_batches(project, audit)[-1]
         hands = [] if batch.ended else room.deal_ahead(project, audit, person, AHEAD)
-        left = hands[0].left if hands else 0 if batch.ended else room.left(project, audit)
-        asked.draw("judging", _shown(project, audit, person, batch, hands, left) | {"left": left, "error": error})
+        left = hands[0].left if hands else 0 if batch.ended else room.count_open_judgments(project, audit)
+        asked.draw("judging", _desk_data(project, audit, person, batch, hands, left) | {"left": left, "error": error})
 
 
-def _shown(
+def _desk_data(
     project: Project, audit: room.Audit, person: str, batch: room.Batch, hands: list[room.Hand], left: int
 ) -> dict[str, Any]:
-    people = room.assessors(project, audit)
-    me = next((one for one in people if one.name == person), None)
-    others = [one.name for one in people if one.name != person and one.query_id is not None]
+    people = room.list_audit_assessors(project, audit)
+    me = next((assessor for assessor in people if assessor.name == person), None)
+    others = [assessor.name for assessor in people if assessor.name != person and assessor.query_id is not None]
     also = html.as_shown(f"also judging: {', '.join(others[:3])}") if others else ""
-    cards = [_card(one, card) for one in hands for card in one.cards]
+    cards = [_card_data(assessor, card) for assessor in hands for card in assessor.cards]
     return {
         # If a part of it changes, the tab starts again.
         "home": f"{project.path} {audit.key} {batch.number} {person}",
-        "queries": {one.query.query_id: _query(one) for one in hands},
+        "queries": {assessor.query.query_id: _query_data(assessor) for assessor in hands},
         "cards": cards,
         "open": [at for at, card in enumerate(cards) if not card["settled"]],
-        "scale": [{"value": value, "says": says} for value, says in room.scale(audit).items()],
-        "labels": st.session_state.get(_looked(audit), []),
+        "scale": [{"value": value, "says": says} for value, says in room.judgment_scale(audit).items()],
+        "labels": st.session_state.get(_seen_labels_key(audit), []),
         "tools": ["cannot say", "skip", "look"],
         "ordered": True,
         "progress": {
@@ -68,11 +68,11 @@ def _shown(
             "mine": me.judged + me.cannot_say if me else 0,
             "others": also,
         },
-        "finished": _finished(batch.number, left, also),
+        "finished": _finished_text(batch.number, left, also),
     }
 
 
-def _finished(batch: int, left: int, also: str) -> dict[str, str]:
+def _finished_text(batch: int, left: int, also: str) -> dict[str, str]:
     """Return the text of the desk if the person has no passage to judge, and the action that it offers."""
     if not left:
         about = "The leaderboard shows the result."
@@ -82,15 +82,15 @@ def _finished(batch: int, left: int, also: str) -> dict[str, str]:
     return {"title": "No passages for you at the moment.", "about": about, "act": "again", "words": "Check again"}
 
 
-def _query(hand: room.Hand) -> dict[str, Any]:
+def _query_data(hand: room.Hand) -> dict[str, Any]:
     return {
         "text": html.as_shown(hand.query.text),
         "narrative": html.as_shown(hand.query.narrative or ""),
-        "questions": [html.as_shown(one.shown) for one in hand.questions],
+        "questions": [html.as_shown(question.shown) for question in hand.questions],
     }
 
 
-def _card(hand: room.Hand, card: room.Card) -> dict[str, Any]:
+def _card_data(hand: room.Hand, card: room.Card) -> dict[str, Any]:
     return {
         "query": hand.query.query_id,
         "passage": card.passage_id,
@@ -102,47 +102,47 @@ def _card(hand: room.Hand, card: room.Card) -> dict[str, Any]:
     }
 
 
-def _judge(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-    room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
+def _judge_passage(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
+    room.judge_drawn(project, audit, act["query"], act["passage"], int(act["value"]), person)
 
 
 def _verdict(said: Said) -> Callable[[Project, room.Audit, str, actions.Act], None]:
     """Return an action that records a verdict without a value."""
 
     def do_it(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-        room.say(project, audit, room.Verdict(act["query"], act["passage"], said), person)
+        room.store_verdict(project, audit, room.Verdict(act["query"], act["passage"], said), person)
 
     return do_it
 
 
-def _looked(audit: room.Audit) -> str:
+def _seen_labels_key(audit: room.Audit) -> str:
     """Return the session key for the labels that the person asked to see."""
     return f"labels shown in audit {audit.key}"
 
 
-def _look(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
-    found = room.look(project, audit, act["query"], act["passage"], person)
-    about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
+def _show_label(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
+    seen = room.reveal_label(project, audit, act["query"], act["passage"], person)
+    about = {"query": act["query"], "passage": act["passage"], "label": seen.label, "highest": seen.highest}
     about["more"] = "The audit records that you have seen the label."
-    st.session_state.setdefault(_looked(audit), []).append(about)
+    st.session_state.setdefault(_seen_labels_key(audit), []).append(about)
 
 
-def _board(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
+def _open_board(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     st.session_state["view"] = "Board"
     st.rerun(scope="app")
 
 
-def _again(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
+def _read_again(project: Project, audit: room.Audit, person: str, act: actions.Act) -> None:
     """Do nothing: the assigned passages are read again after every action."""
 
 
 ACTS: Mapping[str, Callable[[Project, room.Audit, str, actions.Act], None]] = {
-    "judge": _judge,
+    "judge": _judge_passage,
     "cannot say": _verdict("cannot say"),
     "skip": _verdict("skipped"),
     "take back": _verdict("taken back"),
-    "look": _look,
-    "board": _board,
-    "again": _again,
+    "look": _show_label,
+    "board": _open_board,
+    "again": _read_again,
 }
 """All actions of the desk."""

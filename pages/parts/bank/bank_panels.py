@@ -8,40 +8,42 @@ from functools import partial
 import streamlit as st
 
 from exam_workbench import bank, grading, labels, measures, review, sentences, study, types
-from exam_workbench.records import passage_texts, sources
+from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
 from pages.parts.shared import html, policy_widgets, presses, ui, view_choice
-from pages.parts.shared.awaited_edits import awaited
+from pages.parts.shared.awaited_edits import list_awaited
 
 PASSAGES_SHOWN = 10
 
 
-def diagnosis(project: Project, query_id: str, policy: labels.Policy, against: str | None) -> study.QueryDiagnosis:
+def diagnose_drafts(
+    project: Project, query_id: str, policy: labels.Policy, against: str | None
+) -> study.QueryDiagnosis:
     """Return the diagnosis of a query's questions, including the person's drafts."""
     drafted = bank.drafted_bank(project, ui.person(), query_id)
-    return study.diagnose(project, policy, query_id, drafted, judged_by(project, against))
+    return study.diagnose_questions(project, policy, query_id, drafted, judged_by(project, against))
 
 
 def judged_by(project: Project, against: str | None) -> str | None:
     """Return the source of judgments to compare with: that of the official leaderboard, else the first; or None."""
-    return against if against in sources(project) else next(iter(sources(project)), None)
+    return against if against in judgment_sources(project) else next(iter(judgment_sources(project)), None)
 
 
-def _difference(before: str, after: str, key: str | None = None) -> None:
+def _draw_difference(before: str, after: str, key: str | None = None) -> None:
     """Draw the difference of two wordings."""
-    shown = html.marked(before, after)
+    shown = html.difference_html(before, after)
     st.container(key=key).html(f'<div class="asked" dir="auto"><span class="words">{shown}</span></div>')
 
 
-def settle(project: Project, found: list[bank.Conflict]) -> None:
+def draw_conflicts(project: Project, conflicts: list[bank.Conflict]) -> None:
     """Draw the versions of each conflict side by side, with buttons to settle it."""
     st.warning(
-        f"Questions that you and another person changed: {len(found)}. Choose a wording for each. All other changes"
+        f"Questions that you and another person changed: {len(conflicts)}. Choose a wording for each. All other changes"
         " merge automatically.",
         icon=":material/call_merge:",
     )
-    for conflict in found:
+    for conflict in conflicts:
         base, *others = st.columns(3)
         with base:
             st.caption("Before both changes")
@@ -51,20 +53,20 @@ def settle(project: Project, found: list[bank.Conflict]) -> None:
         for column, (whose, title, question) in zip(others, sides, strict=True):
             with column:
                 st.caption(ui.plain(title))
-                _difference(conflict.base.shown if conflict.base else "", question.shown)
-                st.caption(_settings(question))
+                _draw_difference(conflict.base.shown if conflict.base else "", question.shown)
+                st.caption(_describe_settings(question))
                 if presses.button(f"Keep {whose}", key=f"{whose} {conflict.mine.question_id}", width="stretch"):
-                    bank_window.act(project, bank.settle, conflict.mine.question_id, whose)
+                    bank_window.change_drafts(project, bank.settle_conflict, conflict.mine.question_id, whose)
                     st.rerun()
 
 
-def _settings(question: types.Question) -> str:
+def _describe_settings(question: types.Question) -> str:
     return f"weight {question.weight:g} · {'active' if question.active else 'retired'} · {question.kind}"
 
 
-def saved(project: Project, version: int) -> None:
+def draw_saved(project: Project, version: int) -> None:
     """Draw the panel after a save: the job that grades the new pairs, and the changes of the version."""
-    grader = bank.find_grader(project, policy_widgets.chosen(project).grader)
+    grader = bank.find_grader(project, policy_widgets.chosen_policy(project).grader)
     plan = grading.make_plan(project, grader.spec, bank.latest_version(project))
     with st.container(border=True, key="just-saved"):
         if plan.to_grade:
@@ -79,39 +81,39 @@ def saved(project: Project, version: int) -> None:
             st.markdown(f"**Saved bank version {version}.** All pairs are already graded.")
         with st.container(horizontal=True, vertical_alignment="center"):
             if plan.to_grade and bank.grader_again(project, grader.spec) is not None:
-                ui.go("grading", "Grade new pairs")
-            ui.go("changes", "Show changes")
+                ui.draw_link("grading", "Grade new pairs")
+            ui.draw_link("changes", "Show changes")
             if presses.button("Close", type="tertiary", key="close saved"):
-                bank_window.window().saved = None
+                bank_window.current_window().saved = None
                 st.rerun()
 
 
 @st.dialog("Question history", width="large")
-def history(project: Project, question: types.Question) -> None:
+def draw_history(project: Project, question: types.Question) -> None:
     """Draw every earlier wording and setting of a question, its changes, and buttons that restore it."""
-    revisions = bank.history(project, question.question_id)
+    revisions = bank.question_history(project, question.question_id)
     for at, revision in enumerate(revisions):
         old = revision.question
         earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
         with st.container(border=True):
             st.container(key=f"wording {revision.version}").text(old.shown)
             if earlier is not None and earlier.shown != old.shown:
-                _difference(earlier.shown, old.shown, f"difference {revision.version}")
+                _draw_difference(earlier.shown, old.shown, f"difference {revision.version}")
             st.container(key=f"version {revision.version}").caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
-                    f" {revision.note} · {_settings(old)}"
+                    f" {revision.note} · {_describe_settings(old)}"
                 )
             )
             if old != question and st.button("Restore", key=f"revision {revision.version}"):
-                bank_window.act(project, bank.put_draft, replace(old, position=question.position))
+                bank_window.change_drafts(project, bank.put_draft, replace(old, position=question.position))
                 st.rerun()
     st.caption("A restored wording keeps its grades. It needs no new grading.")
 
 
-def versions(project: Project) -> None:
+def draw_versions(project: Project) -> None:
     """Draw the saved versions of the whole bank; compare two of them, or restore one."""
-    saved = bank.versions(project)
+    saved = bank.list_versions(project)
     st.dataframe(
         {
             "Version": [v.version for v in saved],
@@ -137,61 +139,63 @@ def versions(project: Project) -> None:
     ends = st.container(horizontal=True, vertical_alignment="bottom")
     before = ends.selectbox("From", numbers, index=1, width=110)
     after = ends.selectbox("To", numbers, index=0, width=110)
-    found = bank.difference(*(bank.readable(project, bank.questions(project, one)) for one in (before, after)))
-    for sign, questions in (("added", found.added), ("removed", found.removed)):
+    difference = bank.bank_difference(
+        *(bank.readable_questions(project, bank.list_questions(project, one)) for one in (before, after))
+    )
+    for sign, questions in (("added", difference.added), ("removed", difference.removed)):
         for question in questions:
             st.caption(f"{sign}: {ui.plain(question.shown)}")
-    for old, new in found.changed:
-        _difference(old.shown, new.shown)
-        if _settings(old) != _settings(new):
-            st.caption(f"{_settings(old)} → {_settings(new)}")
+    for old, new in difference.changed:
+        _draw_difference(old.shown, new.shown)
+        if _describe_settings(old) != _describe_settings(new):
+            st.caption(f"{_describe_settings(old)} → {_describe_settings(new)}")
     if presses.button(f"Restore version {before}", ends, help="Saves its questions as a new version. Nothing is lost."):
-        version = bank.restore(project, before, f"Restored version {before}", ui.author())
-        bank_window.window().saved = (project.name, version) if version else None
+        version = bank.restore_questions(project, before, f"Restored version {before}", ui.author())
+        bank_window.current_window().saved = (project.name, version) if version else None
         st.rerun()
 
 
 @st.dialog("Effect of this question alone", width="large")
 @ui.errors()
-def solo(project: Project, question: types.Question) -> None:
+def draw_alone(project: Project, question: types.Question) -> None:
     """Draw the labels and the order of the systems for a query under one question alone."""
-    policy = policy_widgets.chosen(project)
+    policy = policy_widgets.chosen_policy(project)
     others = bank.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(question.shown)
     measure = st.segmented_control("Measure", [measures.COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
-    found = review.changes(project, str(measure), policy, {question.query_id: alone})
-    here = found.after.per_query
+    changes = review.changes(project, str(measure), policy, {question.query_id: alone})
+    here = changes.after.per_query
     order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
     st.dataframe(
         {
             "Run": order,
-            f"{found.after.measure}, this question only": [here[run].get(question.query_id) for run in order],
-            "All questions": [found.before.per_query[run].get(question.query_id) for run in order],
+            f"{changes.after.measure}, this question only": [here[run].get(question.query_id) for run in order],
+            "All questions": [changes.before.per_query[run].get(question.query_id) for run in order],
         },
         hide_index=True,
     )
-    lost = [change for change in found.labels if (change.after or 0) < (change.before or 0)]
-    st.caption(f"Labels that would change: {len(found.labels):,}. Lower: {len(lost):,}.")
+    lost = [change for change in changes.labels if (change.after or 0) < (change.before or 0)]
+    st.caption(f"Labels that would change: {len(changes.labels):,}. Lower: {len(lost):,}.")
 
 
 @st.fragment
-def more(
-    project: Project, query: bank.QueryOverview, found: study.QueryDiagnosis | None, policy: labels.Policy | None
+def draw_more_tasks(
+    project: Project, query: bank.QueryOverview, report: study.QueryDiagnosis | None, policy: labels.Policy | None
 ) -> None:
     """Draw further tasks of a query, one at a time; a click in them redraws nothing else.
 
     Args:
-        found: diagnosis of its questions; None before anything is graded.
+        report: diagnosis of its questions; None before anything is graded.
         policy: the scoring settings; None before anything is graded.
     """
-    given = labels.overrides(project, query.query_id)
-    stale = sum(one.stale for one in given)
+    given = labels.find_overrides(project, query.query_id)
+    stale = sum(override.stale for override in given)
     # The option names are stable, so that the choice stays open while a person works.
-    titles = {"proposals": f"Proposals ({len(bank.proposals(project, query.query_id))})"}
-    if found is not None:
-        titles["strays"] = f"Answered by non-relevant passages ({len(found.strays)})"
-        titles["uncovered"] = f"Relevant passages not covered ({len(found.uncovered)})"
+    titles = {"proposals": f"Proposals ({len(bank.list_proposals(project, query.query_id))})"}
+    if report is not None:
+        titles["strays"] = f"Answered by non-relevant passages ({len(report.strays)})"
+        titles["uncovered"] = f"Relevant passages not covered ({len(report.uncovered)})"
         titles["worth"] = "Discrimination of the questions"
     if given:
         titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
@@ -201,24 +205,24 @@ def more(
         label_visibility="collapsed",
     )  # fmt: skip
     draws = {
-        "proposals": partial(bank_proposals.panel, project, query),
-        "strays": partial(_strays, project, found),
-        "uncovered": partial(_uncovered, project, query, found),
+        "proposals": partial(bank_proposals.draw_proposals, project, query),
+        "strays": partial(_draw_strays, project, report),
+        "uncovered": partial(_draw_uncovered, project, query, report),
         "worth": partial(worth_panel, project, query.query_id, policy),
-        "overrides": partial(_overrides, project, given),
-        "versions": partial(versions, project),
+        "overrides": partial(_draw_overrides, project, given),
+        "versions": partial(draw_versions, project),
     }
     # Without graded passages, the person's former choice may not be offered.
     if chosen in titles:
         draws[chosen]()
 
 
-def _strays(project: Project, found: study.QueryDiagnosis) -> None:
-    if found.strays:
-        st.caption(f"Questions to reword or retire: {len(found.strays)}")
+def _draw_strays(project: Project, report: study.QueryDiagnosis) -> None:
+    if report.strays:
+        st.caption(f"Questions to reword or retire: {len(report.strays)}")
     else:
         st.caption("No question is answered by a passage judged non-relevant.")
-    for stray in found.strays:
+    for stray in report.strays:
         title, key = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})"), f"stray {stray.question.question_id}"
         view_choice.stays_folded(key)
         with st.expander(title, key=key, on_change="rerun") as fold:
@@ -227,65 +231,78 @@ def _strays(project: Project, found: study.QueryDiagnosis) -> None:
                 continue
             for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
                 st.text(text)
-                _override(project, stray.question, passage_id)
+                _draw_override_form(project, stray.question, passage_id)
                 st.divider()
 
 
-def _uncovered(project: Project, query: bank.QueryOverview, found: study.QueryDiagnosis) -> None:
-    if found.relevant:
-        covered = found.relevant - len(found.uncovered)
-        st.caption(f"The question bank covers {covered} of {found.relevant} passages judged relevant for this query.")
-    if not found.uncovered:
+def _draw_uncovered(project: Project, query: bank.QueryOverview, report: study.QueryDiagnosis) -> None:
+    if report.relevant:
+        covered = report.relevant - len(report.uncovered)
+        st.caption(f"The question bank covers {covered} of {report.relevant} passages judged relevant for this query.")
+    if not report.uncovered:
         st.caption("Every graded passage that is judged relevant answers a question.")
-    for passage_id, text in passage_texts(project, found.uncovered[:PASSAGES_SHOWN]).items():
-        title = ui.plain(ui.shortened(text, 90))
+    for passage_id, text in passage_texts(project, report.uncovered[:PASSAGES_SHOWN]).items():
+        title = ui.plain(ui.shorten_text(text, 90))
         with st.expander(title, key=f"uncovered {passage_id}", on_change="rerun") as fold:
             if not fold.open:
                 continue
             st.caption("Create a question from the whole passage or from a sentence:")
             if presses.button("Whole passage", key=f"start {passage_id}", icon=":material/add:"):
-                _start(project, query.query_id, passage_id, None)
+                _start_question(project, query.query_id, passage_id, None)
             for start, end in sentences.split_sentences(text):
                 sentence = text[start:end]
                 if presses.button(
                     ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
                 ):
-                    _start(project, query.query_id, passage_id, sentence)
+                    _start_question(project, query.query_id, passage_id, sentence)
 
 
-def _override(project: Project, question: types.Question, passage_id: str) -> None:
+def _draw_override_form(project: Project, question: types.Question, passage_id: str) -> None:
     key = f"{question.question_id} {passage_id}"
     with st.popover("Override rating", icon=":material/gavel:", type="tertiary", key=f"overriding {key}"):
         rating = st.segmented_control("Rating", list(types.RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why is the grader's rating wrong?")
-        presses.doing(
-            "Save override", labels.override, project, question.question_id, passage_id, int(rating), reason,
+        presses.act_button(
+            "Save override", labels.add_override, project, question.question_id, passage_id, int(rating), reason,
             key=f"override {key}", type="primary",
         )  # fmt: skip
 
 
-def _overrides(project: Project, found: list[labels.Override]) -> None:
+def _draw_overrides(project: Project, overrides: list[labels.Override]) -> None:
     """Draw the overrides of a query: stale ones can be confirmed or withdrawn, current ones withdrawn."""
-    found = sorted(found, key=lambda one: not one.stale)
-    texts = passage_texts(project, [one.passage_id for one in found])
-    for one in found:
-        st.text(texts.get(one.passage_id, one.passage_id))
-        st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
-        if one.stale:
+    overrides = sorted(overrides, key=lambda override: not override.stale)
+    texts = passage_texts(project, [override.passage_id for override in overrides])
+    for override in overrides:
+        st.text(texts.get(override.passage_id, override.passage_id))
+        st.caption(
+            ui.plain(f"rated {override.rating} by {override.author}: {override.reason} · {override.wording_now}")
+        )
+        if override.stale:
             st.caption(":orange[The question has been reworded:]")
-            _difference(one.wording, one.wording_now)
+            _draw_difference(override.wording, override.wording_now)
         with st.container(horizontal=True):
-            if one.stale:
-                presses.doing("Confirm for the new wording", labels.confirm, project, one.key, key=f"confirm {one.key}")
-            presses.doing(
-                "Withdraw override", labels.withdraw, project, one.key, key=f"withdraw {one.key}", type="tertiary"
+            if override.stale:
+                presses.act_button(
+                    "Confirm for the new wording",
+                    labels.confirm_override,
+                    project,
+                    override.key,
+                    key=f"confirm {override.key}",
+                )
+            presses.act_button(
+                "Withdraw override",
+                labels.withdraw_by_key,
+                project,
+                override.key,
+                key=f"withdraw {override.key}",
+                type="tertiary",
             )
 
 
-def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
+def _start_question(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
     begun = replace(bank.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
-    bank_window.act(project, bank.put_draft, begun)
-    bank_window.window().go_to(begun)
+    bank_window.change_drafts(project, bank.put_draft, begun)
+    bank_window.current_window().go_to(begun)
     st.session_state["beside"] = (query_id, passage_id)
     st.rerun()
 
@@ -297,7 +314,7 @@ def passage_beside(project: Project, query_id: str) -> None:
         return
     with st.container(border=True):
         st.caption("Source passage")
-        if any(one.case.query_id == query_id for one in awaited()):
+        if any(one.case.query_id == query_id for one in list_awaited()):
             st.caption(":material/hourglass_top: Saving an edit of the question resolves its disagreement.")
         st.container(key="passage-beside").text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
         if presses.button("Close passage", icon=":material/close:", type="tertiary", key="close passage"):
@@ -316,13 +333,13 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     with st.spinner("Fitting the item response model"):
-        found = study.bank_worth(project, policy, query_id, picked)
-    rows = found.questions
+        worth = study.bank_worth(project, policy, query_id, picked)
+    rows = worth.questions
     names = {row.question_id: row.text for row in rows}
     st.dataframe(
         {
             "Question": [row.text for row in rows],
-            "Verdict": [_verdict(row, names) for row in rows],
+            "Verdict": [_describe_verdict(row, names) for row in rows],
             "Suggestion": [row.suggestion for row in rows],
             "Answered": [row.answered for row in rows],
             "At the top": [row.at_top for row in rows],
@@ -343,27 +360,27 @@ def worth_panel(project: Project, query_id: str, policy: labels.Policy) -> None:
             },
         },
     )
-    best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
+    best = ", ".join(list(worth.abilities)[: worth.top][:5]) if picked == "systems" else ""
     st.caption(
         "Based on the saved questions. Verdicts show how well a question separates systems. “At the top” is the"
-        f" information about the best {found.top} of {len(found.abilities)} {found.examinees}"
+        f" information about the best {worth.top} of {len(worth.abilities)} {worth.examinees}"
         f"{f' ({ui.plain(best)})' if best else ''}."
     )
-    for remark in found.remarks:
+    for remark in worth.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")
 
 
-def _verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
+def _describe_verdict(row: study.QuestionWorth, names: dict[str, str]) -> str:
     if row.alike is None:
         return row.verdict
-    return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"
+    return f"{row.verdict} with “{ui.shorten_text(names.get(row.alike, row.alike), 60)}”"
 
 
 def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -> None:
     """Draw the form that tests rewordings of one question, for people who may grade."""
-    found = bank.readable(project, bank.questions(project, query_id=query_id))
+    found = bank.readable_questions(project, bank.list_questions(project, query_id=query_id))
     asked = {one.question_id: one for one in found if one.active}
-    known = sources(project)
+    known = judgment_sources(project)
     if policy is None or not asked or not known or not project.allows("grade"):
         return
     with st.expander("Test new wordings of a question", key="repair"):
@@ -388,5 +405,5 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
             bank_proposals.rewordings_dialog(project, asked[chosen], policy, source)
         if pressed:
             with ui.errors(), st.spinner("Grading and testing the wordings"):
-                told = review.repair(project, chosen, texts.splitlines(), policy, source, ui.author())
+                told = review.repair_question(project, chosen, texts.splitlines(), policy, source, ui.author())
                 st.container(key="repair result").markdown(ui.plain(told.says))

@@ -18,7 +18,7 @@ import streamlit as st
 from exam_workbench import bank, errors, review, text, types
 from exam_workbench.store import Project
 from pages.parts.shared import ui
-from pages.parts.shared.awaited_edits import AwaitedEdit, awaited
+from pages.parts.shared.awaited_edits import AwaitedEdit, list_awaited
 
 KEY = "bank"
 """Key of the component whose state holds the actions of the browser."""
@@ -42,7 +42,7 @@ class Shown:
     @property
     def is_current(self) -> bool:
         """Whether no other window has changed the drafts since this one showed them."""
-        return self.drafts == bank.mark(self.project, self.author)
+        return self.drafts == bank.draft_mark(self.project, self.author)
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Window:
             if number > self.done:
                 self.error, self.said, self.told = None, "", None
             try:
-                do(self, act)
+                do_action(self, act)
             except bank.CrossedEdit:
                 self.refused[number] = None
             except errors.WorkbenchError as error:
@@ -121,7 +121,7 @@ class Window:
             current = shown.is_current
             result = what(shown.project, shown.author, *arguments)
             if current:
-                shown.drafts = bank.mark(shown.project, shown.author)
+                shown.drafts = bank.draft_mark(shown.project, shown.author)
         return result
 
     def place(self, project: Project, author: str) -> Shown:
@@ -146,7 +146,7 @@ class Window:
     def outlived(self, project: Project, author: str) -> None:
         """Forget the result of the last action if the drafts have changed since: the problem was settled elsewhere."""
         with self.lock:
-            now = project.name, author, bank.mark(project, author)
+            now = project.name, author, bank.draft_mark(project, author)
             if self.told is None:
                 self.told = now
             elif self.told != now:
@@ -161,14 +161,14 @@ class Window:
         }
 
 
-def window() -> Window:
+def current_window() -> Window:
     """Return the window that this run draws."""
     return st.session_state.setdefault("bank window", Window())
 
 
 def take_in() -> None:
     """Do the actions of the browser that are not done yet."""
-    here = window()
+    here = current_window()
     state = st.session_state.get(KEY)
     sent = state.get("acts") if isinstance(state, Mapping) else None
     known = {
@@ -191,24 +191,24 @@ def take_in() -> None:
 
 def open_for(project: Project) -> None:
     """Register a project with the window before anything is drawn, since the browser may send actions early."""
-    window().place(project, ui.person())
+    current_window().place(project, ui.person())
 
 
-def show(project: Project, questions: list[types.Question]) -> None:
+def note_shown(project: Project, questions: list[types.Question]) -> None:
     """Record that this window shows a person's questions, and the present state of their drafts."""
-    shown = window().place(project, ui.person())
+    shown = current_window().place(project, ui.person())
     shown.questions.update((question.question_id, question) for question in questions)
-    shown.drafts = bank.mark(project, shown.author)
+    shown.drafts = bank.draft_mark(project, shown.author)
 
 
-def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
+def change_drafts(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
     """Apply a change that no component asked for, such as one from a dialog, to the person's drafts; return its
     result.
 
     Args:
         what: a function of the project, the author and the arguments.
     """
-    author, here = ui.author(), window()
+    author, here = ui.author(), current_window()
     # The session is not accessed below, so that the run cannot end between the change and its note.
     return here.did(here.place(project, author), what, *arguments)
 
@@ -224,7 +224,7 @@ DIALOGS_TO_CHANGE = ("paste", "split")
 """Dialogs that need the person's name."""
 
 
-def do(here: Window, act: Act) -> None:
+def do_action(here: Window, act: Act) -> None:
     """Do an action that the browser sent from a window.
 
     Raises:
@@ -249,36 +249,36 @@ def do(here: Window, act: Act) -> None:
         here.stint = None
 
 
-def _edit(here: Window, shown: Shown, act: Act) -> None:
+def _edit_question(here: Window, shown: Shown, act: Act) -> None:
     key, field, visit = str(act.get("id")), str(act.get("field")), (act.get("id"), act.get("field"), act.get("stint"))
-    question = _question(shown, key)
+    question = _find_shown(shown, key)
     unknown = field == "text" and question.text is None
-    value, before = _read(field, act.get("value"), unknown), _read(field, act.get("base"), unknown)
-    if mine := act.get("mine"):
+    value, before = _read_field(field, act.get("value"), unknown), _read_field(field, act.get("base"), unknown)
+    if typed_before := act.get("mine"):
         # A reloaded tab may not have heard of its own earlier actions. It has seen the values that it sent itself.
-        stored = getattr(_there(shown, key) or question, field)
-        before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
-    as_seen = bank.seen(shown.project, question, field, before)
+        stored = getattr(_find_drafted(shown, key) or question, field)
+        before = stored if stored in [_read_field(field, typed, unknown) for typed in typed_before] else before
+    as_seen = bank.seen_version(shown.project, question, field, before)
     join = visit[2] is not None and here.stint == visit and shown.is_current
     here.did(shown, bank.change_draft, as_seen, field, value, before, join)
     here.stint = visit
 
 
-def _there(shown: Shown, key: str) -> types.Question | None:
+def _find_drafted(shown: Shown, key: str) -> types.Question | None:
     """Return a question as in the person's present drafts; None if it no longer exists."""
     query_id = shown.questions[key].query_id if key in shown.questions else key.rpartition("/")[0]
     every = bank.drafted_bank(shown.project, shown.author, query_id)
     return next((one for one in every if one.question_id == key), None)
 
 
-def _question(shown: Shown, key: str) -> types.Question:
+def _find_shown(shown: Shown, key: str) -> types.Question:
     """Return a question as the window showed it, or from the person's drafts if it is newer."""
-    if found := shown.questions.get(key) or _there(shown, key):
-        return found
+    if question := shown.questions.get(key) or _find_drafted(shown, key):
+        return question
     raise errors.InputError("unknown-question", "This question no longer exists.", "Add it again.")
 
 
-def _read(field: str, value: Any, unknown: bool) -> object:
+def _read_field(field: str, value: Any, unknown: bool) -> object:
     """Return the value to store for the content of a field.
 
     Args:
@@ -295,51 +295,51 @@ def _read(field: str, value: Any, unknown: bool) -> object:
     raise errors.InputError("invalid-field", f"Invalid {field}: {value!r}.", "Enter another value.")
 
 
-def _add(here: Window, shown: Shown, act: Act) -> None:
+def _add_question(here: Window, shown: Shown, act: Act) -> None:
     query_id, name = str(act.get("query")), str(act.get("name"))
     here.did(shown, bank.begin_question, query_id, name)
     # Its first edit may arrive before the question has been shown.
     shown.questions.setdefault(f"{query_id}/{name}", types.Question(f"{query_id}/{name}", query_id, ""))
 
 
-def _back(here: Window, shown: Shown, act: Act) -> None:
+def _take_back_draft(here: Window, shown: Shown, act: Act) -> None:
     here.did(shown, bank.take_back, [str(act.get("id"))])
 
 
-def _duplicate(here: Window, shown: Shown, act: Act) -> None:
-    copy = bank.duplicated(_now(shown, act))
+def _duplicate_question(here: Window, shown: Shown, act: Act) -> None:
+    copy = bank.duplicate_question(_present_question(shown, act))
     here.did(shown, bank.put_drafts, [copy])
     here.go_to(copy)
 
 
-def _move(here: Window, shown: Shown, act: Act) -> None:
-    one = _now(shown, act)
-    every = bank.drafted_bank(shown.project, shown.author, one.query_id)
-    here.did(shown, bank.put_drafts, bank.moved(every, one.question_id, -1 if act.get("up") else 1))
+def _move_question(here: Window, shown: Shown, act: Act) -> None:
+    question = _present_question(shown, act)
+    every = bank.drafted_bank(shown.project, shown.author, question.query_id)
+    here.did(shown, bank.put_drafts, bank.move_question(every, question.question_id, -1 if act.get("up") else 1))
 
 
-def _several(here: Window, shown: Shown, act: Act) -> None:
+def _change_several(here: Window, shown: Shown, act: Act) -> None:
     """Merge, retire, restore or reweight several questions of a query."""
-    picked = [_now(shown, {"id": key}) for key in act.get("ids") or ()]
+    picked = [_present_question(shown, {"id": key}) for key in act.get("ids") or ()]
     what = act.get("what")
     if what == "merge":
-        changed = bank.editing.merged(picked, " ".join(one.text for one in picked if one.text))
+        changed = bank.editing.merge_questions(picked, " ".join(one.text for one in picked if one.text))
         here.go_to(changed[0])
     elif what == "weight":
-        value = _read("weight", act.get("value"), False)
-        changed = bank.weighted(picked, float(str(value)))
+        value = _read_field("weight", act.get("value"), False)
+        changed = bank.reweight_questions(picked, float(str(value)))
     else:
-        changed = bank.retired(picked, active=what == "restore")
+        changed = bank.retire_questions(picked, active=what == "restore")
     here.did(shown, bank.put_drafts, changed)
 
 
-def _now(shown: Shown, act: Act) -> types.Question:
+def _present_question(shown: Shown, act: Act) -> types.Question:
     """Return the question of an action from the person's present drafts, otherwise as it was shown."""
     key = str(act.get("id"))
-    return _there(shown, key) or _question(shown, key)
+    return _find_drafted(shown, key) or _find_shown(shown, key)
 
 
-def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown, Act], None]:
+def _on_all(what: Callable[..., Any], message: str = "") -> Callable[[Window, Shown, Act], None]:
     """Wrap an action on all drafts; it is refused if the window has not shown all of them."""
 
     def do_it(here: Window, shown: Shown, act: Act) -> None:
@@ -347,7 +347,7 @@ def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown
             here.said = ANOTHER
             return
         here.did(shown, what)
-        here.said = said
+        here.said = message
 
     return do_it
 
@@ -356,7 +356,7 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
     """Wrap an action that is refused while conflicts with other people's saved changes are open."""
 
     def do_it(here: Window, shown: Shown, act: Act) -> None:
-        if bank.conflicts(shown.project, shown.author):
+        if bank.list_conflicts(shown.project, shown.author):
             here.said = UNSETTLED
         else:
             what(here, shown, act)
@@ -364,78 +364,80 @@ def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[W
     return do_it
 
 
-def _save(here: Window, shown: Shown, act: Act) -> None:
+def _save_bank(here: Window, shown: Shown, act: Act) -> None:
     # A question that was removed in the meantime needs no correction.
-    if waits := next(filter(None, (_there(shown, key) for key in here.unstored(shown))), None):
+    if waits := next(filter(None, (_find_drafted(shown, key) for key in here.unstored(shown))), None):
         here.said = UNSTORED.format(waits.shown)
         here.go_to(waits)
-    elif not (mine := bank.drafts(shown.project, shown.author)):
+    elif not (drafts := bank.list_drafts(shown.project, shown.author)):
         here.said = "No changes to save."
     elif not shown.is_current:
         here.said = ANOTHER
     else:
         # Saving refuses questions without text and gives the reason. The question may be out of sight or of another
         # query.
-        if wordless := next((one.question for one in mine.values() if bank.is_wordless(one.question)), None):
+        if wordless := next(
+            (edited_draft.question for edited_draft in drafts.values() if bank.is_wordless(edited_draft.question)), None
+        ):
             here.go_to(wordless)
         # Read before the save, since reading the session state may end the run.
-        waiting = awaited()
+        waiting = list_awaited()
         version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
         here.saved = (shown.project.name, version) if version else None
         if version:
-            _settle_cases(here, shown, waiting, [draft.question for draft in mine.values()])
+            _settle_cases(here, shown, waiting, [draft.question for draft in drafts.values()])
 
 
 def _settle_cases(here: Window, shown: Shown, waiting: list[AwaitedEdit], edited: Sequence[types.Question]) -> None:
     """Settle the disagreements that waited for one of these edits."""
-    fitting = [one for one in waiting if any(one.fits(shown.project.name, each) for each in edited)]
-    for one in fitting:
-        waiting.remove(one)
-        review.settle_by_edit(shown.project, one.case, one.question_id, one.reason, shown.author, first=True)
+    fitting = [edit for edit in waiting if any(edit.fits(shown.project.name, each) for each in edited)]
+    for edit in fitting:
+        waiting.remove(edit)
+        review.settle_by_edit(shown.project, edit.case, edit.question_id, edit.reason, shown.author, first=True)
     if fitting:
         here.said = f"This edit resolved {text.how_many(len(fitting), 'disagreements')}."
 
 
-def _open(here: Window, shown: Shown, act: Act) -> None:
+def _open_query(here: Window, shown: Shown, act: Act) -> None:
     here.query, here.subtopic = str(act.get("query")), None
 
 
-def _dialog(here: Window, shown: Shown, act: Act) -> None:
+def _open_dialog(here: Window, shown: Shown, act: Act) -> None:
     here.dialog = str(act.get("name")), str(act.get("id") or "")
 
 
-def _near(here: Window, shown: Shown, act: Act) -> None:
+def _set_near(here: Window, shown: Shown, act: Act) -> None:
     here.near = act.get("on") is True
 
 
-def _subtopic(here: Window, shown: Shown, act: Act) -> None:
+def _choose_subtopic(here: Window, shown: Shown, act: Act) -> None:
     here.subtopic = str(act.get("chosen") or "")
 
 
-def _look(here: Window, shown: Shown, act: Act) -> None:
+def _redraw_window(here: Window, shown: Shown, act: Act) -> None:
     """Redraw a window that came to the front, to show the changes of other windows."""
 
 
 CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
-    "edit": _edit,
-    "add": _add,
-    "take back": _back,
-    "duplicate": _duplicate,
-    "move": _move,
-    "several": _several,
-    "undo": _on_all(bank.undo),
-    "redo": _on_all(bank.redo),
-    "save": _unless_unsettled(_save),
+    "edit": _edit_question,
+    "add": _add_question,
+    "take back": _take_back_draft,
+    "duplicate": _duplicate_question,
+    "move": _move_question,
+    "several": _change_several,
+    "undo": _on_all(bank.undo_step),
+    "redo": _on_all(bank.redo_step),
+    "save": _unless_unsettled(_save_bank),
     "discard": _unless_unsettled(_on_all(bank.take_back, "Changes discarded. Press Undo to restore them.")),
 }
 """Actions that change a person's drafts, and need the person's name."""
 
 ACTS = CHANGES | {
-    "open": _open,
-    "dialog": _dialog,
-    "near": _near,
-    "subtopic": _subtopic,
-    "look": _look,
-    "leave": _look,
+    "open": _open_query,
+    "dialog": _open_dialog,
+    "near": _set_near,
+    "subtopic": _choose_subtopic,
+    "look": _redraw_window,
+    "leave": _redraw_window,
 }
 """All actions of a window; "leave" only stops the browser from sending a refused edit again."""

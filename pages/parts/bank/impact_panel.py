@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from exam_workbench import bank, grading, jobs, labels, measures, review, study, types
-from exam_workbench.grouping import grouped
-from exam_workbench.records import SCALE, judgments, passage_texts
+from exam_workbench.grouping import group_pairs
+from exam_workbench.records import SCALE, passage_texts, source_judgments
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
@@ -20,60 +20,62 @@ BEGINNING = 60
 """Number of shown characters of the narrative when it is folded."""
 
 
-def beside(project: Project, query: bank.QueryOverview, view: policy_widgets.View | None) -> None:
+def draw_beside(project: Project, query: bank.QueryOverview, view: policy_widgets.View | None) -> None:
     """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
 
     Args:
         view: settings, measure and official leaderboard of the impact; None before anything is graded.
     """
-    _asked(project, query.query_id, folded=bool(bank.drafts(project, ui.person())))
-    here = bank_window.window()
+    _draw_query_details(project, query.query_id, folded=bool(bank.list_drafts(project, ui.person())))
+    here = bank_window.current_window()
     name, version = here.saved or ("", 0)
     if here.saved and st.session_state.get("saved before") != here.saved:
         # The passage that a question was started from is no longer needed after the save.
         st.session_state["saved before"] = here.saved
         st.session_state.pop("beside", None)
-    if name != project.name or bank.drafts(project, ui.person()):
+    if name != project.name or bank.list_drafts(project, ui.person()):
         here.saved = None
     elif view is not None:
-        bank_review.saved(project, version)
+        bank_review.draw_saved(project, version)
     bank_review.passage_beside(project, query.query_id)
     st.markdown("**Impact**")
     job = jobs.current_job(project)
     if job is not None and not job.over:
         mine = job_progress.is_trial(job) and job.author == ui.person()
-        job_progress.progress(project, mine)
+        job_progress.draw_grading_job(project, mine)
         if not mine:
             # Other jobs are paused and cancelled on Grading, next to their size.
-            ui.go("grading", "Open Grading")
+            ui.draw_link("grading", "Open Grading")
     elif view is None:
         st.caption("No grades yet. After the first grading, the impact of your changes appears here.")
-        ui.go("grading")
+        ui.draw_link("grading")
     if view is not None:
-        panel(project, query.query_id, view.policy, view.measure, view.against)
+        draw_impact(project, query.query_id, view.policy, view.measure, view.against)
 
 
-def _asked(project: Project, query_id: str, folded: bool) -> None:
+def _draw_query_details(project: Project, query_id: str, folded: bool) -> None:
     """Draw the narrative of a query and its subtopics, if any.
 
     Args:
         folded: whether the impact of unsaved changes needs the space.
     """
     query = bank.find_query(project, query_id)
-    said = [f'<div class="asked-for" tabindex="0">{html.visible(query.narrative)}</div>'] if query.narrative else []
+    parts = [f'<div class="asked-for" tabindex="0">{html.as_html(query.narrative)}</div>'] if query.narrative else []
     if query.subtopics:
-        facets = "".join(f"<li>{html.visible(one.text)}</li>" for one in query.subtopics)
-        said.append(f'<ul class="asked-for" tabindex="0">{facets}</ul>')
-    if said:
-        about = html.visible(ui.shortened(query.narrative or "; ".join(one.text for one in query.subtopics), BEGINNING))
+        facets = "".join(f"<li>{html.as_html(subtopic.text)}</li>" for subtopic in query.subtopics)
+        parts.append(f'<ul class="asked-for" tabindex="0">{facets}</ul>')
+    if parts:
+        about = html.as_html(
+            ui.shorten_text(query.narrative or "; ".join(subtopic.text for subtopic in query.subtopics), BEGINNING)
+        )
         st.html(
             f'<details class="what-is-asked"{"" if folded else " open"}>'
-            f"<summary><b>Query details</b> <span>{about}</span></summary>{''.join(said)}</details>"
+            f"<summary><b>Query details</b> <span>{about}</span></summary>{''.join(parts)}</details>"
         )
 
 
 @ui.errors()
-def panel(project: Project, query_id: str, policy: labels.Policy, measure: str, against: str | None) -> None:
+def draw_impact(project: Project, query_id: str, policy: labels.Policy, measure: str, against: str | None) -> None:
     """Draw the changes of this person's drafts against the newest bank version.
 
     Args:
@@ -83,33 +85,33 @@ def panel(project: Project, query_id: str, policy: labels.Policy, measure: str, 
     if not edits:
         st.caption("Change a question to see its effect on labels and leaderboard before you save.")
         if st.toggle("Summarize the question bank", key="summary"):
-            _summary(project, policy, against)
+            _draw_bank_summary(project, policy, against)
         return
-    found = review.changes(project, measure, policy, edits)
+    changes = review.changes(project, measure, policy, edits)
     judged_by = bank_review.judged_by(project, against)
     shown = _Shown(
         project,
         policy,
         query_id,
         [question for questions in edits.values() for question in questions],
-        {query.query_id: ui.shortened(query.text, QUERY) for query in bank.overview(project)},
-        judgments(project, judged_by) if judged_by else {},
+        {query.query_id: ui.shorten_text(query.text, QUERY) for query in bank.query_overviews(project)},
+        source_judgments(project, judged_by) if judged_by else {},
     )
-    known = found.known_part
-    st.container(key="flips").markdown(_headline(known.labels, shown, bool(found.pending)))
+    known = changes.known_part
+    st.container(key="flips").markdown(_flips_headline(known.labels, shown, bool(changes.pending)))
     st.container(key="changed-queries").caption(
-        ui.plain(f"Effect of your changes in {_queries(shown.queries, list(edits))}.")
+        ui.plain(f"Effect of your changes in {_name_queries(shown.queries, list(edits))}.")
     )
-    _flips(shown, "known", known.labels)
-    _weights_hint(project, policy, found, edits)
-    _unknown(project, policy, found, edits)
-    if waiting := [change for change in found.labels if found.awaits_grades(change)]:
+    _draw_flips(shown, "known", known.labels)
+    _weights_hint(project, policy, changes, edits)
+    _draw_pairs_to_grade(project, policy, changes, edits)
+    if waiting := [change for change in changes.labels if changes.awaits_grades(change)]:
         st.container(key="pending").caption(f"{how_many(len(waiting), 'labels')} may flip after that:")
-    _flips(shown, "pending", waiting)
+    _draw_flips(shown, "pending", waiting)
     view_choice.stays_folded("impact details")
     with st.expander("Details", key="impact details", on_change="rerun") as details:
         if details.open:
-            _details(project, policy, measure, against, found)
+            _draw_effects(project, policy, measure, against, changes)
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ class _Shown:
     judged: Mapping[str, Mapping[str, int]]
 
 
-def _headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) -> str:
+def _flips_headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) -> str:
     """Return how many labels flip, and in which direction."""
     count = (
         f"**{how_many(len(flips), 'labels')} {'flips' if len(flips) == 1 else 'flip'}**{' so far' if so_far else ''}"
@@ -139,48 +141,51 @@ def _headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) 
     if not flips:
         return count
     highest = bank.find_grader(shown.project, shown.policy.grader).spec.max_rating
-    found = review.directions(flips, shown.judged, highest, max(SCALE))
-    others = len(flips) - found.towards - found.away
+    directions = review.count_directions(flips, shown.judged, highest, max(SCALE))
+    others = len(flips) - directions.towards - directions.away
     if others == len(flips):
-        return f"{count}: {found.up:,} up, {found.down:,} down"
+        return f"{count}: {directions.up:,} up, {directions.down:,} down"
     rest = f", {others:,} neither" if others else ""
-    return f"{count}: {found.towards:,} towards the assessors, {found.away:,} away{rest}"
+    return f"{count}: {directions.towards:,} towards the assessors, {directions.away:,} away{rest}"
 
 
-def _details(project: Project, policy: labels.Policy, measure: str, against: str | None, found: review.Changes) -> None:
+def _draw_effects(
+    project: Project, policy: labels.Policy, measure: str, against: str | None, impact: review.Changes
+) -> None:
     """Draw the effect on ranks, scores and the correlation with a leaderboard."""
-    known, shift = found.known_part, None
+    known, shift = impact.known_part, None
     if against is not None:
         official = labels.official_board(project, against, measure, policy)
-        shift = labels.correlation_shift(found.before, known.after, official)
-    _reach(known, shift, bool(found.pending))
+        shift = labels.correlation_shift(impact.before, known.after, official)
+    _draw_reach(known, shift, bool(impact.pending))
     if against is not None and shift is not None:
-        _noise(shift, against)
-    _moves(known)
-    if found.to_grade:
+        _draw_noise(shift, against)
+    _draw_moves(known)
+    if impact.to_grade:
         st.container(key="undecided").caption(
-            f"These numbers do not include the pairs to grade. {how_many(found.undecided, 'passages')} undecided until"
+            f"These numbers do not include the pairs to grade. {how_many(impact.undecided, 'passages')} undecided until"
             " these are graded."
         )
 
 
-def _summary(project: Project, policy: labels.Policy, against: str | None) -> None:
+def _draw_bank_summary(project: Project, policy: labels.Policy, against: str | None) -> None:
     judged = bank_review.judged_by(project, against)
     with st.spinner("Analyzing all queries"):
-        found = study.bank_summary(project, policy, judged)
-    for verdict, questions in found.items():
+        counts = study.bank_summary(project, policy, judged)
+    for verdict, questions in counts.items():
         st.metric(f"Questions: {verdict}", f"{questions:,}", help=study.MEANINGS[verdict].capitalize())
 
 
-def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edits: review.Edits) -> None:
+def _draw_pairs_to_grade(project: Project, policy: labels.Policy, changes: review.Changes, edits: review.Edits) -> None:
     """Draw the pairs that the changes need to be graded, and the trial that grades them."""
-    if not found.to_grade:
-        st.caption(f"Nothing to grade: all {found.known:,} pairs are already graded.")
+    if not changes.to_grade:
+        st.caption(f"Nothing to grade: all {changes.known:,} pairs are already graded.")
         return
     grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
-    about = None if grader is None else grading.time_needed(project, grader, found.to_grade)
+    about = None if grader is None else grading.time_needed(project, grader, changes.to_grade)
     st.container(key="to-grade").markdown(
-        f"**{how_many(found.to_grade, 'pairs')} to grade**" + (f", {ui.about(about)}" if about is not None else "")
+        f"**{how_many(changes.to_grade, 'pairs')} to grade**"
+        + (f", {ui.as_estimate(about)}" if about is not None else "")
     )
     job = jobs.current_job(project)
     if job is not None and not job.over:
@@ -191,22 +196,22 @@ def _unknown(project: Project, policy: labels.Policy, found: review.Changes, edi
         )
         return
     drafted = tuple(question for questions in edits.values() for question in questions)
-    presses.doing(
+    presses.act_button(
         "Run trial grading", grading.start_job, project, grader, grading.Request(trial=drafted),
         icon=":material/play_arrow:", width="stretch", key="grade trial",
         help="Grade these pairs and show the effect. The question bank stays unchanged.",
     )  # fmt: skip
 
 
-def _queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
+def _name_queries(texts: Mapping[str, str], query_ids: Sequence[str]) -> str:
     return first_few([f"“{texts.get(query_id, query_id)}”" for query_id in query_ids])
 
 
-def _flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
+def _draw_flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> None:
     """Draw the labels that flip, or may flip: those of the open query, then those of the others, folded by query."""
-    seen_labels.show(shown.project, [(change.query_id, change.passage_id) for change in flips])
+    seen_labels.record_shown(shown.project, [(change.query_id, change.passage_id) for change in flips])
     order = sorted(flips, key=lambda one: (one.query_id != shown.query_id, -abs((one.after or 0) - (one.before or 0))))
-    by_query = grouped((change.query_id, change) for change in order)
+    by_query = group_pairs((change.query_id, change) for change in order)
     first = [change for part in by_query.values() for change in part[:FLIPS_SHOWN]]
     texts = passage_texts(shown.project, [change.passage_id for change in first])
     with st.container(key=f"flips-{which}"):
@@ -214,7 +219,7 @@ def _flips(shown: _Shown, which: str, flips: Sequence[review.LabelChange]) -> No
             if query_id == shown.query_id:
                 _of_query(shown, part, texts)
                 continue
-            with st.expander(ui.plain(f"{_queries(shown.queries, [query_id])} ({len(part):,})")):
+            with st.expander(ui.plain(f"{_name_queries(shown.queries, [query_id])} ({len(part):,})")):
                 _of_query(shown, part, texts)
 
 
@@ -222,19 +227,19 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
     """Draw the first labels of a query that flip, and a button that shows all."""
     wordings = {question.question_id: question for question in shown.drafted}
     for change in flips[:FLIPS_SHOWN]:
-        text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
-        causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
+        text = ui.shorten_text(texts.get(change.passage_id, change.passage_id), 70)
+        causes = [ui.shorten_text(wordings[key].shown, 60) for key in change.questions if key in wordings]
         judged = shown.judged.get(change.query_id, {}).get(change.passage_id)
         beside = "" if judged is None else f" :gray[judged {judged}]"
         if presses.button(
-            f":violet[**{_arrow(change, shown.policy)}**]{beside} {ui.plain(text)}",
+            f":violet[**{_describe_flip(change, shown.policy)}**]{beside} {ui.plain(text)}",
             key=f"flip {change.query_id} {change.passage_id}",
             type="tertiary",
             width="stretch",
             help=ui.plain("Cause: " + "; ".join(causes)),
         ):
             # Pass the questions of all queries: the label may be that of a topic, whose questions belong to its query.
-            _why(shown.project, shown.policy, change, list(shown.drafted), texts.get(change.passage_id, ""))
+            _draw_reasons(shown.project, shown.policy, change, list(shown.drafted), texts.get(change.passage_id, ""))
     every = f"Show all {len(flips):,} labels"
     if len(flips) > FLIPS_SHOWN and presses.button(
         every, type="tertiary", key=f"all {flips[0].query_id} {flips[0].passage_id}"
@@ -242,25 +247,25 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
         _all_flips(shown, list(flips), wordings)
 
 
-def _arrow(change: review.LabelChange, policy: labels.Policy) -> str:
-    after = html.named(change.after)
+def _describe_flip(change: review.LabelChange, policy: labels.Policy) -> str:
+    after = html.name_label(change.after)
     if change.unknown:
         sign = policy_widgets.sign_of_open(policy.label)
         # Without a known rating, a mean can have any value.
         after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
-    return f"{html.named(change.before)} → {after}"
+    return f"{html.name_label(change.before)} → {after}"
 
 
 @st.dialog("Why the label flips", width="large")
-def _why(
+def _draw_reasons(
     project: Project, policy: labels.Policy, change: review.LabelChange, after: list[types.Question], text: str
 ) -> None:
-    st.markdown(f":violet[**{_arrow(change, policy)}**]")
+    st.markdown(f":violet[**{_describe_flip(change, policy)}**]")
     st.text(text or change.passage_id)
-    rows = review.why(project, policy, change.query_id, after, change.passage_id)
+    rows = review.explain_change(project, policy, change.query_id, after, change.passage_id)
     rows.sort(key=lambda row: (row.question_id not in change.questions, -max(row.before or 0, row.after or 0)))
-    saved = {one.question_id: one for one in bank.questions(project, query_id=change.query_id)}
-    done = {one.question_id: _done(saved.get(one.question_id), one) for one in after}
+    saved = {one.question_id: one for one in bank.list_questions(project, query_id=change.query_id)}
+    done = {one.question_id: _list_edits(saved.get(one.question_id), one) for one in after}
     st.dataframe(
         {
             "Question": [row.text for row in rows],
@@ -280,7 +285,7 @@ def _why(
     st.caption(f"Passage {ui.plain(change.passage_id)}")
 
 
-def _done(before: types.Question | None, after: types.Question) -> list[str]:
+def _list_edits(before: types.Question | None, after: types.Question) -> list[str]:
     """Return the changes of a question, with both weights if they differ."""
     if before is None or before.weight == after.weight:
         return bank.kinds_of_change(before, after)
@@ -293,7 +298,7 @@ def _all_flips(shown: _Shown, flips: list[review.LabelChange], wordings: Mapping
     texts = passage_texts(shown.project, [change.passage_id for change in flips])
     st.dataframe(
         {
-            "Label": [_arrow(change, shown.policy) for change in flips],
+            "Label": [_describe_flip(change, shown.policy) for change in flips],
             "Judgment": [shown.judged.get(change.query_id, {}).get(change.passage_id) for change in flips],
             "Ungraded pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
@@ -305,13 +310,13 @@ def _all_flips(shown: _Shown, flips: list[review.LabelChange], wordings: Mapping
     )
 
 
-def _weights_hint(project: Project, policy: labels.Policy, found: review.Changes, edits: review.Edits) -> None:
+def _weights_hint(project: Project, policy: labels.Policy, changes: review.Changes, edits: review.Edits) -> None:
     """Explain why a change of weights does not change labels."""
     # If a weight becomes 0 or changes its sign, the question leaves or enters every label.
     same_sign = [
         question.weight * before > 0
         for query_id, questions in edits.items()
-        for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
+        for saved in [{q.question_id: q for q in bank.list_questions(project, query_id=query_id)}]
         for question in questions
         if question.weight != (before := saved.get(question.question_id, question).weight)
     ]
@@ -319,25 +324,25 @@ def _weights_hint(project: Project, policy: labels.Policy, found: review.Changes
         same_sign
         and all(same_sign)
         and policy.label != "mean"
-        and measures.parse_measure(found.before.measure).ranks_passages
+        and measures.parse_measure(changes.before.measure).ranks_passages
     ):
         st.caption("Weights affect EXAM-Cover and the weighted mean. Other labels depend on ratings only.")
 
 
-def _reach(found: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
+def _draw_reach(changes: review.Changes, shift: labels.Shift | None, pending: bool) -> None:
     """Draw the effect of the changes on the correlation with a leaderboard, and on ranks."""
-    moved = sum(one.rank_before != one.rank_after for one in found.systems)
+    moved = sum(system.rank_before != system.rank_after for system in changes.systems)
     facts: list[ui.Fact] = [
-        ("", "Rank changes", f"{moved:,} of {len(found.systems):,}{' so far' if pending else ''}", None)
+        ("", "Rank changes", f"{moved:,} of {len(changes.systems):,}{' so far' if pending else ''}", None)
     ]
     if shift is not None:
         defined = shift.before is not None and shift.after is not None
-        by = ui.change(shift.before, shift.after) if defined else None
-        facts.insert(0, ("", "Spearman", ui.number(shift.after) if defined else "undefined", None, by))
-    ui.metrics(*facts, key=f"reach{' partial' * pending}", width="content")
+        by = ui.as_change(shift.before, shift.after) if defined else None
+        facts.insert(0, ("", "Spearman", ui.as_number(shift.after) if defined else "undefined", None, by))
+    ui.draw_metrics(*facts, key=f"reach{' partial' * pending}", width="content")
 
 
-def _noise(shift: labels.Shift, against: str) -> None:
+def _draw_noise(shift: labels.Shift, against: str) -> None:
     """Draw how certain the change of the correlation is, and over which queries it is computed."""
     if shift.before is None or shift.after is None:
         st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
@@ -348,17 +353,17 @@ def _noise(shift: labels.Shift, against: str) -> None:
     st.caption(f"{sure}. {shift.says} {shift.queries.says}")
 
 
-def _moves(found: review.Changes) -> None:
+def _draw_moves(changes: review.Changes) -> None:
     """Draw the systems whose score changes, first those with another rank; a long table scrolls."""
-    shifts = {one.run: (one.score_after or 0) - (one.score_before or 0) for one in found.systems}
-    shifted = [one for one in found.systems if shifts[one.run]]
+    shifts = {system.run: (system.score_after or 0) - (system.score_before or 0) for system in changes.systems}
+    shifted = [system for system in changes.systems if shifts[system.run]]
     if not shifted:
         return
-    shifted.sort(key=lambda one: (one.rank_before == one.rank_after, -abs(shifts[one.run])))
+    shifted.sort(key=lambda system: (system.rank_before == system.rank_after, -abs(shifts[system.run])))
     rows = "".join(
-        f"<tr{' class=moved' * (one.rank_before != one.rank_after)}><td>{html.visible(one.run)}</td>"
-        f"<td>{shifts[one.run]:+z.3f}</td><td>{one.rank_before or '–'} → {one.rank_after or '–'}</td></tr>"
-        for one in shifted
+        f"<tr{' class=moved' * (system.rank_before != system.rank_after)}><td>{html.as_html(system.run)}</td>"
+        f"<td>{shifts[system.run]:+z.3f}</td><td>{system.rank_before or '–'} → {system.rank_after or '–'}</td></tr>"
+        for system in shifted
     )
-    head = f'<tr><th>Run</th><th title="In {html.visible(found.after.measure)}">Change</th><th>Rank</th></tr>'
+    head = f'<tr><th>Run</th><th title="In {html.as_html(changes.after.measure)}">Change</th><th>Rank</th></tr>'
     st.html(f'<div class="moves" tabindex="0"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>')

@@ -23,9 +23,9 @@ CHOOSE = {
 }
 
 
-def panel(project: Project, query: bank.QueryOverview) -> None:
+def draw_proposals(project: Project, query: bank.QueryOverview) -> None:
     """Draw the proposals of the open query, and the buttons that request more."""
-    found = bank.proposals(project, query.query_id)
+    proposals = bank.list_proposals(project, query.query_id)
     if _assessors_first(project, query.query_id):
         return
     with st.container(key="proposals"):
@@ -51,15 +51,15 @@ def panel(project: Project, query: bank.QueryOverview) -> None:
         )
         if asked and ui.author():
             answer_key_dialog(project, query)
-        _outcome(query.query_id)
-        if found:
-            _opened(project, query.query_id)
+        _draw_outcome(query.query_id)
+        if proposals:
+            _draw_open_proposals(project, query.query_id)
         else:
             st.container(key="no-proposals").caption(
                 "No proposals yet. Suggested questions count only after you accept and save them."
             )
-        _gave_nothing(project, query.query_id)
-        _decided(project, query.query_id)
+        _draw_empty_requests(project, query.query_id)
+        _draw_decided(project, query.query_id)
 
 
 def _assessors_first(project: Project, query_id: str) -> bool:
@@ -71,7 +71,7 @@ def _assessors_first(project: Project, query_id: str) -> bool:
             help="Shows suggestions only to people who have written a question of their own for the query.",
         )  # fmt: skip
         if wanted != on:
-            presses.do(bank.set_assessors_first, project, wanted)
+            presses.run_act(bank.set_assessors_first, project, wanted)
     hidden = query_id in bank.queries_awaiting_own(project, ui.person())
     if hidden:
         st.container(key="own-first").caption("Write a question of your own first. Then the suggestions appear here.")
@@ -79,10 +79,10 @@ def _assessors_first(project: Project, query_id: str) -> bool:
 
 
 @st.fragment
-def _opened(project: Project, query_id: str) -> None:
+def _draw_open_proposals(project: Project, query_id: str) -> None:
     """Draw the open proposals; a click in them redraws nothing else."""
     # The latest proposals are on top.
-    found = sorted(bank.proposals(project, query_id), key=lambda one: one.asked_at, reverse=True)
+    proposals = sorted(bank.list_proposals(project, query_id), key=lambda proposal: proposal.asked_at, reverse=True)
     near = st.toggle(
         "Mark near-duplicates",
         key="near proposals",
@@ -90,112 +90,117 @@ def _opened(project: Project, query_id: str) -> None:
     )
     repeats: dict[int, bank.Repeat] = {}
     with ui.errors():
-        repeats = bank.marks(project, ui.person(), query_id, near)
+        repeats = bank.find_repeats(project, ui.person(), query_id, near)
     chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
-    chosen &= {one.key for one in found}
+    chosen &= {proposal.key for proposal in proposals}
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, keys in (
-            ("Select all", {one.key for one in found}),
-            ("Select unmarked", {one.key for one in found if one.key not in repeats}),
+            ("Select all", {proposal.key for proposal in proposals}),
+            ("Select unmarked", {proposal.key for proposal in proposals if proposal.key not in repeats}),
             ("Select none", set()),
         ):
-            st.button(label, key=label.lower(), type="tertiary", on_click=_choose, args=(keys,), help=CHOOSE[label])
+            st.button(
+                label, key=label.lower(), type="tertiary", on_click=_choose_proposals, args=(keys,), help=CHOOSE[label]
+            )
         accept = presses.button(f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals")
         reject = presses.button(f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals")
     if accept or reject:
-        _decide(project, [one.key for one in found if one.key in chosen], accept)
-    pages = -(-len(found) // PROPOSALS_A_PAGE)
+        _decide_proposals(project, [proposal.key for proposal in proposals if proposal.key in chosen], accept)
+    pages = -(-len(proposals) // PROPOSALS_A_PAGE)
     page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
-    shown = found[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
+    shown = proposals[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
     questions = {
-        q.question_id: q.text or "" for q in bank.readable(project, bank.drafted_bank(project, ui.person(), query_id))
+        q.question_id: q.text or ""
+        for q in bank.readable_questions(project, bank.drafted_bank(project, ui.person(), query_id))
     }
-    passages = passage_texts(project, [one.passage_id for one in shown if one.passage_id])
-    for one in shown:
+    passages = passage_texts(project, [proposal.passage_id for proposal in shown if proposal.passage_id])
+    for proposal in shown:
         about = ""
-        if one.kind == "answer key":
-            passage = ui.shortened(passages.get(one.passage_id or "", one.passage_id or ""), SHOWN_PASSAGE)
-            about = f"Answer key of: {questions.get(one.question_id or '', 'a removed question')}\nFrom: {passage}"
-        if one.kind == "rewording":
-            about = f"New wording of: {questions.get(one.question_id or '', 'a removed question')}"
-        _proposal(project, one, repeats.get(one.key), one.key in chosen, about)
+        if proposal.kind == "answer key":
+            passage = ui.shorten_text(passages.get(proposal.passage_id or "", proposal.passage_id or ""), SHOWN_PASSAGE)
+            about = f"Answer key of: {questions.get(proposal.question_id or '', 'a removed question')}\nFrom: {passage}"
+        if proposal.kind == "rewording":
+            about = f"New wording of: {questions.get(proposal.question_id or '', 'a removed question')}"
+        _draw_proposal(project, proposal, repeats.get(proposal.key), proposal.key in chosen, about)
 
 
-def _choose(keys: set[int]) -> None:
+def _choose_proposals(keys: set[int]) -> None:
     st.session_state["chosen proposals"] = set(keys)
 
 
 @ui.errors()
-def _decide(project: Project, keys: list[int], accept: bool) -> None:
-    decide = bank.accept if accept else bank.reject
+def _decide_proposals(project: Project, keys: list[int], accept: bool) -> None:
+    decide = bank.accept_proposals if accept else bank.reject_proposals
     decide(project, keys, ui.author())
-    _choose(set())
+    _choose_proposals(set())
     accepted = f"Accepted: {len(keys)}. Save to add them to the question bank."
     # In the bar, which is in sight: a toast would cover its buttons.
-    bank_window.window().said = accepted if accept else f"Rejected: {len(keys)}."
+    bank_window.current_window().said = accepted if accept else f"Rejected: {len(keys)}."
     st.rerun()
 
 
-def _proposal(project: Project, one: bank.Proposal, mark: bank.Repeat | None, chosen: bool, about: str) -> None:
-    def reword(key: str) -> None:
+def _draw_proposal(
+    project: Project, proposal: bank.Proposal, mark: bank.Repeat | None, chosen: bool, about: str
+) -> None:
+    def reword_proposal(key: str) -> None:
         try:
-            bank.edit_proposal(project, one.key, st.session_state[key], ui.author())
+            bank.edit_proposal(project, proposal.key, st.session_state[key], ui.author())
         except errors.WorkbenchError as error:
-            st.session_state[f"not reworded {one.key}"] = str(error)
+            st.session_state[f"not reworded {proposal.key}"] = str(error)
 
-    def toggle() -> None:
-        st.session_state["chosen proposals"] ^= {one.key}
+    def toggle_choice() -> None:
+        st.session_state["chosen proposals"] ^= {proposal.key}
 
     # The widgets show the stored values, even if a person has typed or ticked something before they changed.
-    box, area = f"choose proposal {one.key}", f"proposal text {one.key}"
-    for key, value in ((box, chosen), (area, one.text)):
+    box, area = f"choose proposal {proposal.key}", f"proposal text {proposal.key}"
+    for key, value in ((box, chosen), (area, proposal.text)):
         if st.session_state.get(key) != value:
             st.session_state[key] = value
-    with st.container(key=f"question-saved-proposal-{one.key}"):
+    with st.container(key=f"question-saved-proposal-{proposal.key}"):
         if about:
             st.caption(ui.plain(about))
         tick, text = st.columns([0.7, 15], vertical_alignment="center")
-        tick.checkbox("Select", key=box, label_visibility="collapsed", on_change=toggle)
+        tick.checkbox("Select", key=box, label_visibility="collapsed", on_change=toggle_choice)
         text.text_area(
             "Proposal",
             height="content",
             key=area,
             label_visibility="collapsed",
-            on_change=reword,
+            on_change=reword_proposal,
             args=(area,),
             disabled=not ui.person(),
         )
-        if one.item is not None:
-            st.container(key=f"choices {one.key}").markdown(f":small[{_choices(one.item)}]")
-        if refused := st.session_state.pop(f"not reworded {one.key}", None):
-            st.container(key=f"not-reworded {one.key}").caption(f":red[{ui.plain(refused)}]")
-        st.markdown(f":small[{_facts(one, mark)}]")
+        if proposal.item is not None:
+            st.container(key=f"choices {proposal.key}").markdown(f":small[{_describe_choices(proposal.item)}]")
+        if refused := st.session_state.pop(f"not reworded {proposal.key}", None):
+            st.container(key=f"not-reworded {proposal.key}").caption(f":red[{ui.plain(refused)}]")
+        st.markdown(f":small[{_describe_origin(proposal, mark)}]")
 
 
-def _choices(item: bank.DraftedItem) -> str:
+def _describe_choices(item: bank.DraftedItem) -> str:
     """Return the choices of an item with their letters; the key is bold and marked as correct."""
-    said = []
+    shown_choices = []
     for letter, choice in zip(ascii_uppercase, item.choices, strict=False):
         shown = ui.plain(f"{letter}) {choice}")
-        said.append(f"**{shown}** (correct)" if choice == item.answer_key else shown)
+        shown_choices.append(f"**{shown}** (correct)" if choice == item.answer_key else shown)
     topic = [f":gray[{ui.plain(item.topic)}]"] if item.topic else []
-    return " · ".join([*said, *topic])
+    return " · ".join([*shown_choices, *topic])
 
 
-def _facts(one: bank.Proposal, mark: bank.Repeat | None) -> str:
+def _describe_origin(proposal: bank.Proposal, mark: bank.Repeat | None) -> str:
     """Return the origin of a proposal and the question that it repeats, in one line."""
-    said = []
+    repeats = []
     if mark is not None:
-        said = [f":orange[{ui.plain(f'same as {mark.of}' if mark.text == one.text else str(mark))}]"]
-    came = [ui.plain(one.came_from)]
-    came += [ui.plain(f"subtopic {one.subtopic_id}")] if one.subtopic_id else []
-    came += ["nugget"] if one.kind == "nugget" else []
-    if one.edited_by:
-        came.append(ui.plain(f"reworded by {one.edited_by}, was: {one.original}"))
-    return " · ".join([*said, f":gray[{' · '.join(came)}]"])
+        repeats = [f":orange[{ui.plain(f'same as {mark.of}' if mark.text == proposal.text else str(mark))}]"]
+    came = [ui.plain(proposal.came_from)]
+    came += [ui.plain(f"subtopic {proposal.subtopic_id}")] if proposal.subtopic_id else []
+    came += ["nugget"] if proposal.kind == "nugget" else []
+    if proposal.edited_by:
+        came.append(ui.plain(f"reworded by {proposal.edited_by}, was: {proposal.original}"))
+    return " · ".join([*repeats, f":gray[{' · '.join(came)}]"])
 
 
-def _outcome(query_id: str) -> None:
+def _draw_outcome(query_id: str) -> None:
     """Draw the result of the last request until the person closes it."""
     asked_for, report = st.session_state.get("suggested", (None, None))
     if asked_for != query_id or report is None:
@@ -214,33 +219,33 @@ def _outcome(query_id: str) -> None:
             st.rerun()
 
 
-def _gave_nothing(project: Project, query_id: str) -> None:
-    found = bank.empty_generations(project, query_id)
-    if not found:
+def _draw_empty_requests(project: Project, query_id: str) -> None:
+    generations = bank.empty_generations(project, query_id)
+    if not generations:
         return
-    with st.expander(f"Requests without usable results ({len(found)})"):
-        for one in found[:SHOWN_EMPTY]:
-            where = f", subtopic {one.subtopic_id}" if one.subtopic_id else ""
-            st.caption(ui.plain(f"{one.asked_at:%Y-%m-%d %H:%M} · {one.model} · {one.prompt}{where}: {one.reason}"))
-            if one.raw.strip():
-                st.text(ui.shortened(one.raw, SHOWN_RAW))
+    with st.expander(f"Requests without usable results ({len(generations)})"):
+        for row in generations[:SHOWN_EMPTY]:
+            where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
+            st.caption(ui.plain(f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} · {row.prompt}{where}: {row.reason}"))
+            if row.raw.strip():
+                st.text(ui.shorten_text(row.raw, SHOWN_RAW))
 
 
-def _decided(project: Project, query_id: str) -> None:
-    found = bank.proposals(project, query_id, ("accepted", "rejected"))
-    if not found:
+def _draw_decided(project: Project, query_id: str) -> None:
+    proposals = bank.list_proposals(project, query_id, ("accepted", "rejected"))
+    if not proposals:
         return
-    found.sort(key=lambda one: (one.decided_at, one.key), reverse=True)
-    with st.expander(f"Accepted and rejected proposals ({len(found)})"):
-        for one in found[:SHOWN_DECIDED]:
+    proposals.sort(key=lambda row: (row.decided_at, row.key), reverse=True)
+    with st.expander(f"Accepted and rejected proposals ({len(proposals)})"):
+        for row in proposals[:SHOWN_DECIDED]:
             with st.container(horizontal=True, vertical_alignment="center"):
                 with st.container():
-                    st.text(one.text)
+                    st.text(row.text)
                     st.caption(
-                        ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
+                        ui.plain(f"{row.state} by {row.decided_by}, {row.decided_at:%Y-%m-%d %H:%M} · {row.came_from}")
                     )
-                presses.doing(
-                    "Reopen", bank.put_back, project, [one.key], key=f"put back {one.key}", type="tertiary",
+                presses.act_button(
+                    "Reopen", bank.put_back, project, [row.key], key=f"put back {row.key}", type="tertiary",
                     icon=":material/undo:",
                 )  # fmt: skip
 
@@ -267,10 +272,10 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
     prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
     settings = model_place.choose_settings(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
-        _ask(
+        _ask_model(
             query.query_id,
             settings,
-            lambda watch: grading.suggest(
+            lambda watch: grading.draft_proposals(
                 project,
                 grading.make_drafter(settings),
                 [query.query_id],
@@ -301,17 +306,17 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
         st.caption(ui.plain(f"Current answer key: {question.answer_key}"))
     passages: list[grading.KeyPassage] = []
     with ui.errors():
-        passages = grading.passages_for_key(project, policy_widgets.chosen(project), question)
+        passages = grading.passages_for_key(project, policy_widgets.chosen_policy(project), question)
     if not passages:
         st.text("No passage answers this question or is judged relevant. Grade the pool or import judgments first.")
         return
-    passage = st.selectbox("Passage", passages, format_func=_offered, key="passage for key")
+    passage = st.selectbox("Passage", passages, format_func=_name_passage, key="passage for key")
     st.container(border=True, height=180).text(passage.text)
     names = [prompt.name for prompt in grading.fitting_prompts(project, "answer key")]
     prompt = st.selectbox("Prompt", names, index=names.index(grading.DEFAULT_PROMPT), key="prompt for key")
     settings = model_place.choose_settings(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
-        _ask(
+        _ask_model(
             query.query_id,
             settings,
             lambda watch: grading.draft_answer_key(
@@ -327,7 +332,7 @@ def rewordings_dialog(project: Project, question: types.Question, policy: labels
     n = st.number_input("Number of wordings", 1, grading.MOST, review.WORDINGS, key="wordings wanted")
     settings = model_place.choose_settings(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for wordings"):
-        _ask(
+        _ask_model(
             question.query_id,
             settings,
             lambda watch: review.suggest_rewordings(
@@ -337,24 +342,24 @@ def rewordings_dialog(project: Project, question: types.Question, policy: labels
     st.caption("The model reads passages whose ratings contradict a judgment or override.")
 
 
-def _offered(passage: grading.KeyPassage) -> str:
-    said = [f"rated {passage.rating}"] if passage.rating is not None else []
-    said += [f"judged {passage.judgment}"] if passage.judgment is not None else []
-    return f"{', '.join(said)}: {ui.shortened(passage.text, 100)}"
+def _name_passage(passage: grading.KeyPassage) -> str:
+    facts = [f"rated {passage.rating}"] if passage.rating is not None else []
+    facts += [f"judged {passage.judgment}"] if passage.judgment is not None else []
+    return f"{', '.join(facts)}: {ui.shorten_text(passage.text, 100)}"
 
 
-def _ask(query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]) -> None:
+def _ask_model(query_id: str, settings: dict[str, str], work: Callable[[jobs.Report], grading.Report]) -> None:
     """Ask the model and show the progress; the dialog closes after the answers."""
     model_place.remember_settings(settings)
     bar = st.progress(0.0, text=ASKED)
 
-    def watch(model: str, progress: jobs.Progress) -> None:
+    def show_progress(model: str, progress: jobs.Progress) -> None:
         if progress.done:
             text = f"{progress.done} of {progress.total} requests answered"
             bar.progress(progress.done / progress.total, text=text)
 
     try:
-        report = work(watch)
+        report = work(show_progress)
     except errors.WorkbenchError as error:
         bar.empty()
         ui.show_error(error)

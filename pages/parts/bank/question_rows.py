@@ -17,7 +17,7 @@ SEALED = {"text": "Sealed question", "lost": False, "twin": "hidden until an org
 """Data of a sealed question, for people who did not write it."""
 
 
-def editor(
+def draw_editor(
     project: Project,
     query: bank.QueryOverview,
     diagnosis: study.QueryDiagnosis | None,
@@ -31,10 +31,13 @@ def editor(
         whole: the chosen grader if it grades queries as a whole, otherwise None.
         place: number of the query, number of queries, and ids of the neighbours.
     """
-    here, person = bank_window.window(), ui.person()
-    questions = bank.readable(project, bank.drafted_bank(project, person, query.query_id))
-    saved = {q.question_id: q for q in bank.readable(project, bank.questions(project, query_id=query.query_id))}
-    bank_window.show(project, questions)
+    here, person = bank_window.current_window(), ui.person()
+    questions = bank.readable_questions(project, bank.drafted_bank(project, person, query.query_id))
+    saved = {
+        q.question_id: q
+        for q in bank.readable_questions(project, bank.list_questions(project, query_id=query.query_id))
+    }
+    bank_window.note_shown(project, questions)
     hidden = hidden_questions(project)
     subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
     twins: dict[str, str] = {}
@@ -53,30 +56,30 @@ def editor(
         "project": project.name,
         "author": person,
         "readonly": not person,
-        "query": {"id": query.query_id, "text": ui.shortened(query.text, ui.HEADING)} | place,
+        "query": {"id": query.query_id, "text": ui.shorten_text(query.text, ui.HEADING)} | place,
         "kinds": list(types.KINDS),
         "most": types.MAX_WEIGHT,
         "near": here.near,
         "subtopics": subtopics,
-        "subtopic": _subtopic(subtopics),
+        "subtopic": _chosen_subtopic(subtopics),
         "focus": here.focus,
         "turns": here.turns,
         "about": ""
         if whole is None
         else f"{whole} grades passages for the whole query and uses none of these questions.",
         "rows": [
-            _row(one, saved.get(one.question_id), diagnosis, twins.get(one.question_id))
-            | (SEALED if one.question_id in hidden else {})
-            for one in questions
+            _row_data(question, saved.get(question.question_id), diagnosis, twins.get(question.question_id))
+            | (SEALED if question.question_id in hidden else {})
+            for question in questions
         ],
     }
     components.draw("questions", LIST, data)
     _asked_dialog(project, query.query_id, questions)
 
 
-def _subtopic(known: list[str]) -> str:
+def _chosen_subtopic(known: list[str]) -> str:
     """Return the subtopic that the address selects; empty for all."""
-    here = bank_window.window()
+    here = bank_window.current_window()
     if (chosen := here.subtopic) is not None:
         here.subtopic = None
         if chosen:
@@ -87,7 +90,7 @@ def _subtopic(known: list[str]) -> str:
     return found if found in known else ""
 
 
-def _row(
+def _row_data(
     question: types.Question,
     saved: types.Question | None,
     diagnosis: study.QueryDiagnosis | None,
@@ -110,7 +113,7 @@ def _row(
         else "",
         "lost": saved is not None and saved.text is None,
         "start": question.answer_key if saved is None else None,
-        "figures": figures and _figures(figures),
+        "figures": figures and _figures_data(figures),
         "twin": twin,
         "wordless": saved is not None and bank.is_wordless(question),
     }
@@ -124,60 +127,60 @@ NUMBERS = {
 }
 
 
-def _figures(found: study.QuestionDiagnosis) -> dict[str, Any]:
+def _figures_data(findings: study.QuestionDiagnosis) -> dict[str, Any]:
     """Return the chip of a question, and the numbers behind it."""
-    if not found.graded:
+    if not findings.graded:
         return {"kind": "ungraded", "words": "ungraded", "numbers": ["No grades yet. Ungraded does not count as 0."]}
-    shares = {name: getattr(found, name) for name in NUMBERS}
-    numbers = [f"{ui.percent(shares[name])} {words}" for name, words in NUMBERS.items() if shares[name] is not None]
-    if found.verdict:
-        numbers.append(f"{found.verdict}: {study.MEANINGS[found.verdict]}")
-    kind, words = ("none", "No passage") if found.answered == 0 else ("some", "Some")
-    if kind == "some" and found.systems == 1:
+    shares = {name: getattr(findings, name) for name in NUMBERS}
+    numbers = [f"{ui.as_percent(shares[name])} {words}" for name, words in NUMBERS.items() if shares[name] is not None]
+    if findings.verdict:
+        numbers.append(f"{findings.verdict}: {study.MEANINGS[findings.verdict]}")
+    kind, words = ("none", "No passage") if findings.answered == 0 else ("some", "Some")
+    if kind == "some" and findings.systems == 1:
         kind, words = "every", "Every system"
-    part = f"{ui.percent(found.graded)} graded" if found.graded < 1 else ""
+    part = f"{ui.as_percent(findings.graded)} graded" if findings.graded < 1 else ""
     return {"kind": kind, "words": words, "numbers": numbers, "part": part}
 
 
 def _asked_dialog(project: Project, query_id: str, questions: list[types.Question]) -> None:
-    here = bank_window.window()
+    here = bank_window.current_window()
     name, question_id = here.dialog or ("", "")
     here.dialog = None
     question = next((one for one in questions if one.question_id == question_id), None)
     if name == "paste":
-        _paste(project, query_id, questions)
+        _draw_paste(project, query_id, questions)
     elif question is not None and name in DIALOGS:
         DIALOGS[name](project, question)
 
 
 @st.dialog("Split question", width="large")
-def _split(project: Project, question: types.Question) -> None:
+def _draw_split(project: Project, question: types.Question) -> None:
     st.text(question.shown)
     parts = st.text_area("One question per line", question.text or "", height=140)
     st.caption(f"The weight {question.weight:g} is divided equally. You can change it later.")
     if st.button("Split question", type="primary", key="split"):
         with ui.errors(rerun=True):
-            bank_window.act(project, bank.put_drafts, bank.split(question, parts.splitlines()))
+            bank_window.change_drafts(project, bank.put_drafts, bank.split_question(question, parts.splitlines()))
 
 
 @st.dialog("Paste questions", width="large")
-def _paste(project: Project, query_id: str, questions: list[types.Question]) -> None:
+def _draw_paste(project: Project, query_id: str, questions: list[types.Question]) -> None:
     text = st.text_area("One question per line. Bullets and numbers are removed.", height=220)
-    found, again = bank.pasted(query_id, text, known=questions)
-    st.caption(how_many(len(found), "questions") + (f", {how_many(again, 'duplicates')} left out" if again else ""))
+    pasted, again = bank.paste_questions(query_id, text, known=questions)
+    st.caption(how_many(len(pasted), "questions") + (f", {how_many(again, 'duplicates')} left out" if again else ""))
     # The text of the field is known after it loses focus. A disabled button would lose the click that takes the
     # focus.
     if st.button("Add questions", type="primary", key="add pasted"):
-        if not found:
+        if not pasted:
             st.container(key="error no-new-question 0").error(
                 "No new questions in the list. Enter one question per line.", icon=":material/error:"
             )
             return
-        bank_window.act(project, bank.put_drafts, found)
+        bank_window.change_drafts(project, bank.put_drafts, pasted)
         st.rerun()
 
 
-DIALOGS = {"split": _split, "solo": bank_review.solo, "history": bank_review.history}
+DIALOGS = {"split": _draw_split, "solo": bank_review.draw_alone, "history": bank_review.draw_history}
 """Dialogs about one question, by name."""
 
 
@@ -186,31 +189,31 @@ WHOSE = (
 )
 
 
-def bar(project: Project, query: bank.QueryOverview, previous: str, following: str) -> None:
+def draw_bar(project: Project, query: bank.QueryOverview, previous: str, following: str) -> None:
     """Draw the person's unsaved changes in all queries, and the conflicts that prevent saving.
 
     Args:
         query: the open query.
         previous, following: ids of its neighbours; empty at an end.
     """
-    here, person = bank_window.window(), ui.person()
+    here, person = bank_window.current_window(), ui.person()
     here.outlived(project, person)
-    mine = bank.drafts(project, person)
-    undoable, redoable = bank.steps(project, person)
-    open_conflicts = bank.conflicts(project, person) if mine else []
+    drafts = bank.list_drafts(project, person)
+    undoable, redoable = bank.count_steps(project, person)
+    open_conflicts = bank.list_conflicts(project, person) if drafts else []
     name, saved = here.saved or ("", 0)
     data: dict[str, Any] = here.tells() | {
         "project": project.name,
         "author": person,
         "version": bank.latest_version(project),
         "saved": saved if name == project.name else 0,
-        "unsaved": len(mine),
-        "queries": len({draft.question.query_id for draft in mine.values()}),
+        "unsaved": len(drafts),
+        "queries": len({draft.question.query_id for draft in drafts.values()}),
         "undo": undoable > 0,
         "redo": redoable > 0,
-        "note": bank.note_written(project, person) if mine else "",
+        "note": bank.note_written(project, person) if drafts else "",
         "said": here.said,
-        "others": _others(project, person, query),
+        "others": _name_others(project, person, query),
         "help": WHOSE,
         "conflicts": len(open_conflicts),
         "previous": previous,
@@ -224,14 +227,14 @@ def bar(project: Project, query: bank.QueryOverview, previous: str, following: s
         if here.error is not None:
             ui.show_error(here.error)
         if open_conflicts:
-            bank_review.settle(project, open_conflicts)
+            bank_review.draw_conflicts(project, open_conflicts)
 
 
-def _others(project: Project, person: str, query: bank.QueryOverview) -> str:
+def _name_others(project: Project, person: str, query: bank.QueryOverview) -> str:
     """Return the names of people who have unsaved changes; the person's actions do not touch those."""
-    every = bank.others(project, person)
-    here = bank.others(project, person, query.query_id) if every else {}
-    said = [
+    every = bank.count_others_drafts(project, person)
+    here = bank.count_others_drafts(project, person, query.query_id) if every else {}
+    names = [
         f"{name} {count}" + (f" ({here[name]} in this query)" if name in here else "") for name, count in every.items()
     ]
-    return f"Other people's unsaved changes: {', '.join(said)}." if said else ""
+    return f"Other people's unsaved changes: {', '.join(names)}." if names else ""

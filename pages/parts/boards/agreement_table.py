@@ -34,20 +34,20 @@ def draw(
     Args:
         shown: the coefficients, from left to right within each measure.
         heat: whether cells are coloured by value; otherwise by their rank in the column.
-        detail: the open cell, as `behind` returns it.
+        detail: the open cell, as `cell_data` returns it.
         so_far: whether rows are still missing, so that no cell is marked as best.
         on_pick: called after a click on a cell.
     """
-    fixed = [_fixed(row) for row in table.rows]
+    fixed = [_fixed_cells(row) for row in table.rows]
     # Columns that are empty in all rows are left out.
-    told = [name for name in FIXED if any(row[name] for row in fixed)]
+    fixed_columns = [name for name in FIXED if any(row[name] for row in fixed)]
     components.draw(
         "agreements",
         f"{KEY} after {len(table.rows)}" if so_far else KEY,
         {
             "table": {
                 "heat": heat,
-                "fixed": [{"title": name, "help": FIXED[name]} for name in told],
+                "fixed": [{"title": name, "help": FIXED[name]} for name in fixed_columns],
                 "heads": [
                     {
                         "title": column.title,
@@ -60,7 +60,7 @@ def draw(
                     {
                         "name": row.name,
                         "fixed": values,
-                        "cells": [[_cell(cell, name, so_far) for name in shown] for cell in row.cells],
+                        "cells": [[_cell_data(cell, name, so_far) for name in shown] for cell in row.cells],
                     }
                     for row, values in zip(table.rows, fixed, strict=True)
                 ],
@@ -72,15 +72,15 @@ def draw(
     )
 
 
-def _fixed(row: study.TableRow) -> dict[str, str]:
+def _fixed_cells(row: study.TableRow) -> dict[str, str]:
     return {
         MIN_RATING: "" if row.min_rating is None else str(row.min_rating),
         "Queries": row.queries,
-        "Pairs": ui.percent(row.usable / row.needed) if row.usable < row.needed else "",
+        "Pairs": ui.as_percent(row.usable / row.needed) if row.usable < row.needed else "",
     }
 
 
-def _cell(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:
+def _cell_data(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:
     value, interval = cell.value(name), cell.intervals.get(name)
     return {
         "coefficient": study.TITLES[name],
@@ -92,7 +92,7 @@ def _cell(cell: study.Cell, name: str, so_far: bool) -> dict[str, Any]:
     }
 
 
-def place(table: study.MetaTable) -> tuple[int, int] | None:
+def find_open_cell(table: study.MetaTable) -> tuple[int, int] | None:
     """Return row and measure of the open cell in the address; None if no cell is open."""
     parts = st.query_params.get(PLACE, "").split(",")
     if len(parts) != 2 or not all(part.isdecimal() for part in parts):
@@ -101,7 +101,7 @@ def place(table: study.MetaTable) -> tuple[int, int] | None:
     return (row, at) if row < len(table.rows) and at < len(table.columns) else None
 
 
-def picked() -> None:
+def keep_picked_cell() -> None:
     """Write the clicked cell into the address, or remove the closed one."""
     if chosen := st.session_state[KEY].get("pick"):
         st.query_params[PLACE] = ",".join(str(int(part)) for part in chosen)
@@ -109,7 +109,7 @@ def picked() -> None:
         st.query_params.pop(PLACE, None)
 
 
-def behind(
+def cell_data(
     table: study.MetaTable, at: tuple[int, int], compared: labels.Comparison | None, href: str | None
 ) -> dict[str, Any]:
     """Return the two leaderboards of a cell, and their agreement.
@@ -123,7 +123,7 @@ def behind(
     facts = [
         {
             "name": name,
-            "value": ui.number(cell.value(coefficient)),
+            "value": ui.as_number(cell.value(coefficient)),
             "more": f"95 %: {interval[0]:z.3f} to {interval[1]:z.3f}"
             if (interval := cell.intervals.get(coefficient))
             else "",
@@ -138,7 +138,7 @@ def behind(
         "says": cell.queries.says if cell.queries else "",
         "href": href,
         "board": compared
-        and boards.shown(
+        and boards.board_data(
             Named(f"Row {compared.board.measure}", compared.board),
             Named(f"{column.against} {compared.official.measure}", compared.official),
         ),

@@ -22,29 +22,29 @@ COUNTS = {
 }
 
 
-def judged(project: Project, policy: labels.Policy) -> None:
+def draw_judged(project: Project, policy: labels.Policy) -> None:
     """Draw Judged@k of every system; for a selected system, the next pairs to grade and a button that grades them."""
-    found = study.unjudged(project, policy, listed=0)
-    st.header(f"Judged@{found.top_k}", anchor=False)
+    coverage = study.unjudged_shares(project, policy, listed=0)
+    st.header(f"Judged@{coverage.top_k}", anchor=False)
     st.caption("Share of each system's top passages with a label or a judgment, and the pairs that still need a grade.")
-    run = _table(found)
-    if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):
+    run = _draw_judged_table(coverage)
+    if coverage.to_grade and not any(row.ungraded or row.failed for row in coverage.to_grade):
         st.container(key="all-graded").caption(
             ":material/check: All pooled passages at the top of the systems are graded."
         )
-    elif run is None and found.to_grade:
+    elif run is None and coverage.to_grade:
         st.container(key="choose-system").caption("Select a system to see its ungraded pairs.")
     elif run is not None:
-        _next(project, policy, study.to_grade(project, policy, run, found.top_k, LISTED))
+        _draw_next_pairs(project, policy, study.to_grade(project, policy, run, coverage.top_k, LISTED))
 
 
-def _table(found: study.Unjudged) -> str | None:
+def _draw_judged_table(coverage: study.Unjudged) -> str | None:
     """Draw Judged@k of every system by source, and the missing pairs of its top k; return the selected system."""
-    runs = list(dict.fromkeys(share.run for share in found.shares))
-    shares = {(share.run, share.source): share.judged for share in found.shares}
+    runs = list(dict.fromkeys(share.run for share in coverage.shares))
+    shares = {(share.run, share.source): share.judged for share in coverage.shares}
     # Before anything is graded, nothing can be counted.
-    fields = COUNTS if found.to_grade else {}
-    counts = {name: [getattr(row, field) for row in found.to_grade] for name, field in fields.items()}
+    fields = COUNTS if coverage.to_grade else {}
+    counts = {name: [getattr(row, field) for row in coverage.to_grade] for name, field in fields.items()}
     columns: dict[str, list[Any]] = {
         "Run": runs,
         # Columns with only zeros would take space from the sources.
@@ -52,7 +52,7 @@ def _table(found: study.Unjudged) -> str | None:
     }
     judged = {
         "Exam labels" if source == "exam" else source: [shares[run, source] for run in runs]
-        for source in dict.fromkeys(share.source for share in found.shares)
+        for source in dict.fromkeys(share.source for share in coverage.shares)
     }
     chosen = st.dataframe(
         columns | judged, hide_index=True, height="content" if len(runs) <= 30 else 600, key="judged systems",
@@ -63,14 +63,14 @@ def _table(found: study.Unjudged) -> str | None:
     return runs[selected[0]] if selected else None
 
 
-def _next(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
+def _draw_next_pairs(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
     st.markdown(f"**Pairs to grade next for {ui.plain(lacks.run)}**")
     if not lacks.next:
         st.container(key="top-graded").success(
             "All pooled passages at the top of this system are graded.", icon=":material/check:"
         )
         return
-    _grade(project, policy, lacks)
+    _draw_grade_button(project, policy, lacks)
     texts = passage_texts(project, [row.passage_id for row in lacks.next])
     chosen = st.dataframe(
         {
@@ -87,15 +87,15 @@ def _next(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None
         st.caption(f"and {text.how_many(lacks.more, 'more passages')}")
     if selected := chosen.selection.rows:
         row = lacks.next[selected[0]]
-        ui.go("passages", "Open passage", query=row.query_id, passage=row.passage_id)
+        ui.draw_link("passages", "Open passage", query=row.query_id, passage=row.passage_id)
 
 
-def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
+def _draw_grade_button(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> None:
     """Draw a button that grades the ungraded pairs of the top passages. Failed pairs are retried on Grading."""
-    if not project.allows("grade") or job_progress.progress(project):
+    if not project.allows("grade") or job_progress.draw_grading_job(project):
         return
     if not lacks.ungraded:
-        ui.go("grading", "Retry the failed pairs")
+        ui.draw_link("grading", "Retry the failed pairs")
         return
     grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
     if grader is None:
@@ -104,8 +104,8 @@ def _grade(project: Project, policy: labels.Policy, lacks: study.ToGrade) -> Non
         )
         return
     request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
-    job_plan.tag(project, grader, request, lacks.ungraded)
-    presses.doing(
+    job_plan.draw_tag(project, grader, request, lacks.ungraded)
+    presses.act_button(
         f"Grade {text.how_many(lacks.ungraded, 'pairs')}", grading.start_job, project, grader, request,
         type="primary", icon=":material/play_arrow:", key="grade unjudged",
     )  # fmt: skip
@@ -115,33 +115,35 @@ DRAWN, MOST_DRAWN = 5, len(charts.COLOURS)
 """Default and largest number of lines."""
 
 
-def coloured(chosen: list[str], before: Mapping[str, str]) -> dict[str, str]:
+def assign_colours(chosen: list[str], before: Mapping[str, str]) -> dict[str, str]:
     """Return a colour for each run: its former one, otherwise an unused one."""
     kept = {run: before[run] for run in chosen if run in before}
     free = (colour for colour in charts.COLOURS if colour not in kept.values())
     return {run: kept[run] if run in kept else next(free) for run in chosen}
 
 
-def by_budget(screen: Screen) -> None:
+def draw_by_budget(screen: Screen) -> None:
     """Draw the lines of the chosen systems, then the labelled and judged shares of each system's top."""
     deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
-    found = labels.cover_curves(screen.project, screen.policy, deepest)
-    order = found.order(screen.policy.cutoff)
+    curves = labels.cover_curves(screen.project, screen.policy, deepest)
+    order = curves.order(screen.policy.cutoff)
     chosen = st.multiselect(
         "Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN, bind="query-params"
     )
     # If colours followed the order, lines would change colours with every min rating.
-    colours = st.session_state["colours of curves"] = coloured(chosen, st.session_state.get("colours of curves", {}))
+    colours = st.session_state["colours of curves"] = assign_colours(
+        chosen, st.session_state.get("colours of curves", {})
+    )
     if chosen:
         drawn = [run for run in order if run in chosen]
-        draw_chart(charts.coverage_chart(found, drawn, [colours[run] for run in drawn]))
-    if found.pool_depth < found.max_k:
+        draw_chart(charts.coverage_chart(curves, drawn, [colours[run] for run in drawn]))
+    if curves.pool_depth < curves.max_k:
         st.container(key="pool-ends").caption(
-            f":material/info: The pool ends at rank {found.pool_depth}. Curves may be too flat after this rank,"
+            f":material/info: The pool ends at rank {curves.pool_depth}. Curves may be too flat after this rank,"
             " because many deeper passages are not graded."
         )
     if screen.project.allows("read the bank"):
-        judged(screen.project, screen.policy)
+        draw_judged(screen.project, screen.policy)
 
 
 def sample_sizes(screen: Screen) -> None:
@@ -174,7 +176,7 @@ def sample_sizes(screen: Screen) -> None:
     )
 
 
-def sealed(screen: Screen) -> None:
+def draw_sealed(screen: Screen) -> None:
     """Draw the comparison of public and sealed questions, or the form that seals some."""
     project = screen.project
     known = sealed_questions(project)
@@ -183,32 +185,32 @@ def sealed(screen: Screen) -> None:
         " than sealed ones may have seen the questions. The grader's endpoint reads sealed questions, too."
     )
     if known:
-        _compared(screen)
+        _draw_sealed_scores(screen)
     if not project.allows("organize"):
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if known:
-            presses.doing(
+            presses.act_button(
                 f"Open {text.how_many(len(known), 'questions')}", bank.open_sealed, project,
                 icon=":material/lock_open:", key="open seals",
             )  # fmt: skip
             return
         each = st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170)
-        seal = partial(bank.seal, per_query=int(each))
-        presses.doing("Seal questions", seal, project, type="primary", icon=":material/lock:", key="seal")
+        seal = partial(bank.seal_questions, per_query=int(each))
+        presses.act_button("Seal questions", seal, project, type="primary", icon=":material/lock:", key="seal")
 
 
 @ui.errors()
-def _compared(screen: Screen) -> None:
-    found = study.sealed_coverage(screen.project, screen.policy)
-    st.container(key="sealed").markdown(ui.plain(found.says))
+def _draw_sealed_scores(screen: Screen) -> None:
+    coverage = study.sealed_coverage(screen.project, screen.policy)
+    st.container(key="sealed").markdown(ui.plain(coverage.says))
     st.dataframe(
         {
-            "System": [one.run for one in found.systems],
-            "Public": [one.public for one in found.systems],
-            "Sealed": [one.sealed for one in found.systems],
-            "Surplus": [one.surplus for one in found.systems],
-            "p": [one.p for one in found.systems],
+            "System": [system.run for system in coverage.systems],
+            "Public": [system.public for system in coverage.systems],
+            "Sealed": [system.sealed for system in coverage.systems],
+            "Surplus": [system.surplus for system in coverage.systems],
+            "p": [system.p for system in coverage.systems],
         },
         hide_index=True,
         column_config={
@@ -221,4 +223,4 @@ def _compared(screen: Screen) -> None:
             )
         },
     )
-    st.caption(f"{text.how_many(found.queries, 'queries')} with sealed questions.")
+    st.caption(f"{text.how_many(coverage.queries, 'queries')} with sealed questions.")

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import labels, study
-from exam_workbench.records import sources
+from exam_workbench.records import judgment_sources
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
@@ -53,7 +53,7 @@ class Named:
 
 
 def draw(
-    mine: Named,
+    primary: Named,
     official: Named | None = None,
     alike: study.Alike | None = None,
     columns: Sequence[Column] = (),
@@ -65,14 +65,14 @@ def draw(
     Args:
         official: drawn next to it, on the same scale if the measure is the same.
         alike: groups of systems that are not separated, if known.
-        opened: the open system, as `detail` returns it.
+        opened: the open system, as `system_details` returns it.
         follow: callbacks for clicks, such as `on_open_change`; None if nothing can be opened.
     """
     components.draw(
         "systems",
         KEY,
         {
-            "board": shown(mine, official, alike, columns, follow is not None),
+            "board": board_data(primary, official, alike, columns, follow is not None),
             "open": opened["run"] if opened else "",
             "sorted": st.query_params.get(SORTED, ""),
             "detail": opened,
@@ -81,8 +81,8 @@ def draw(
     )
 
 
-def shown(
-    mine: Named,
+def board_data(
+    primary: Named,
     official: Named | None = None,
     alike: study.Alike | None = None,
     columns: Sequence[Column] = (),
@@ -93,25 +93,25 @@ def shown(
     Args:
         opens: whether its systems open to their queries.
     """
-    board = mine.board
+    board = primary.board
     other = {system.run: system for system in official.board.systems} if official else {}
-    own, theirs = _scale(board), _scale(official.board) if official else (0.0, 1.0)
+    own, official_scale = _score_scale(board), _score_scale(official.board) if official else (0.0, 1.0)
     if official and official.board.measure == board.measure:
-        own = theirs = (min(own[0], theirs[0]), max(own[1], theirs[1]))
+        own = official_scale = (min(own[0], official_scale[0]), max(own[1], official_scale[1]))
     runs = [system.run for system in board.systems]
     long, short = short_names(runs, LONG_NAME), short_names(runs, SHORT_NAME)
     place = {run: at for at, run in enumerate(runs)}
     return {
-        "title": mine.title,
-        "caption": f"Systems by {mine.title}",
+        "title": primary.title,
+        "caption": f"Systems by {primary.title}",
         "domain": own,
-        "official": {"title": official.title, "domain": theirs} if official else None,
+        "official": {"title": official.title, "domain": official_scale} if official else None,
         "systems": [
-            _system(system)
+            _system_data(system)
             | {
                 "long": long[system.run],
                 "short": short[system.run],
-                "official": _system(other[system.run]) if system.run in other else None,
+                "official": _system_data(other[system.run]) if system.run in other else None,
             }
             for system in board.systems
         ],
@@ -122,21 +122,21 @@ def shown(
     }
 
 
-def followed() -> tuple[str | None, str | None]:
+def find_followed() -> tuple[str | None, str | None]:
     """Return the open system and its open query, as the URL names them; None for a missing name."""
     return st.query_params.get(RUN), st.query_params.get(QUERY)
 
 
-def follow() -> dict[str, Callable[[], None]]:
+def click_callbacks() -> dict[str, Callable[[], None]]:
     """Return the callbacks for clicks on the leaderboard."""
     return {
-        "on_open_change": lambda: put(RUN, st.session_state[KEY].get("open")),
-        "on_ask_change": lambda: put(QUERY, st.session_state[KEY].get("ask")),
-        "on_sort_change": lambda: put(SORTED, st.session_state[KEY].get("sort")),
+        "on_open_change": lambda: write_followed(RUN, st.session_state[KEY].get("open")),
+        "on_ask_change": lambda: write_followed(QUERY, st.session_state[KEY].get("ask")),
+        "on_sort_change": lambda: write_followed(SORTED, st.session_state[KEY].get("sort")),
     }
 
 
-def put(name: str, value: object) -> None:
+def write_followed(name: str, value: object) -> None:
     """Write a clicked system or query into the address, or remove a closed one."""
     if name == RUN:
         st.query_params.pop(QUERY, None)
@@ -146,11 +146,11 @@ def put(name: str, value: object) -> None:
         st.query_params.pop(name, None)
 
 
-def _system(system: labels.System) -> dict[str, Any]:
+def _system_data(system: labels.System) -> dict[str, Any]:
     return {"run": system.run, "score": system.score, "error": system.std_error, "rank": system.rank}
 
 
-def _scale(board: labels.Leaderboard) -> tuple[float, float]:
+def _score_scale(board: labels.Leaderboard) -> tuple[float, float]:
     """Return the lowest and highest end of all error bars, with a margin."""
     ends = [s.score + side * (s.std_error or 0.0) for s in board.systems for side in (-1, 1)] or [0.0, 1.0]
     low, high = min(ends), max(ends)
@@ -158,7 +158,7 @@ def _scale(board: labels.Leaderboard) -> tuple[float, float]:
     return low - room, high + room
 
 
-def detail(
+def system_details(
     project: Project,
     board: labels.Leaderboard,
     official: labels.Leaderboard | None,
@@ -177,9 +177,9 @@ def detail(
     """
     scores = labels.per_query_scores(project, board, official, run) if board.per_query else []
     both = official is not None and bool(official.per_query)
-    found: dict[str, Any] = {
+    details: dict[str, Any] = {
         "run": run,
-        "says": _says(run, alike, bool(scores)),
+        "says": _explain_groups(run, alike, bool(scores)),
         "measure": board.measure,
         "beside": beside if both else None,
         "queries": [
@@ -197,12 +197,12 @@ def detail(
         "passages": None,
     }
     if asked is None or asked not in {row.query_id for row in scores} or not project.allows("read the bank"):
-        return found
-    judged_by = official.source if official and official.source in sources(project) else None
-    return found | _returned(project, board.policy, run, asked, judged_by)
+        return details
+    judged_by = official.source if official and official.source in judgment_sources(project) else None
+    return details | _returned_data(project, board.policy, run, asked, judged_by)
 
 
-def _says(run: str, alike: study.Alike | None, scored: bool) -> str:
+def _explain_groups(run: str, alike: study.Alike | None, scored: bool) -> str:
     if not scored:
         return "This leaderboard was imported without scores per query."
     if alike is None or alike.untested:
@@ -213,12 +213,14 @@ def _says(run: str, alike: study.Alike | None, scored: bool) -> str:
     return f"not separated from {how_many(others, 'other systems')}"
 
 
-def _returned(project: Project, policy: labels.Policy, run: str, query: str, judged_by: str | None) -> dict[str, Any]:
+def _returned_data(
+    project: Project, policy: labels.Policy, run: str, query: str, judged_by: str | None
+) -> dict[str, Any]:
     return {
         "asked": query,
         "judgedBy": judged_by,
         "links": [
-            {"label": label, "href": link(screen, query=query)}
+            {"label": label, "href": screen_link(screen, query=query)}
             for screen, label in (
                 ("question_bank", "Questions of this query"),
                 ("disagreements", "Disagreements of this query"),
@@ -227,18 +229,18 @@ def _returned(project: Project, policy: labels.Policy, run: str, query: str, jud
         "passages": [
             {
                 "rank": row.rank,
-                "text": ui.shortened(row.text or f"Passage {row.passage_id} has no text.", SHOWN_TEXT),
+                "text": ui.shorten_text(row.text or f"Passage {row.passage_id} has no text.", SHOWN_TEXT),
                 "label": row.label,
                 "judgment": row.judgment,
                 "question": row.question,
-                "link": link("passages", query=query, passage=row.passage_id),
+                "link": screen_link("passages", query=query, passage=row.passage_id),
             }
             for row in labels.inspect_query(project, run, query, policy, judged_by)
         ],
     }
 
 
-def link(screen: str, **query: str) -> str:
+def screen_link(screen: str, **query: str) -> str:
     """Return a link to another screen, with the project and the choices that hold on all screens."""
     where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
     return f"{screen}?{urlencode(where)}"
@@ -249,7 +251,7 @@ QUERIES_KEY = "queries of a system"
 
 
 @st.fragment
-def closer(
+def draw_system(
     project: Project,
     board: labels.Leaderboard,
     official: labels.Leaderboard | None,
@@ -263,21 +265,21 @@ def closer(
         beside: the title of that leaderboard; by default its source and measure.
     """
     name = beside or (f"{official.source} {official.measure}" if official else "")
-    _, asked = followed()
+    _, asked = find_followed()
     components.draw(
-        "queries", QUERIES_KEY, detail(project, board, official, run, name, asked),
-        on_ask_change=lambda: put(QUERY, st.session_state[QUERIES_KEY].get("ask")),
+        "queries", QUERIES_KEY, system_details(project, board, official, run, name, asked),
+        on_ask_change=lambda: write_followed(QUERY, st.session_state[QUERIES_KEY].get("ask")),
     )  # fmt: skip
 
 
 def query_links(query_id: str) -> None:
     """Draw links from a query to its questions and to its disagreements."""
     with st.container(horizontal=True):
-        ui.go("question_bank", "Questions of this query", query=query_id)
-        ui.go("disagreements", "Disagreements of this query", query=query_id)
+        ui.draw_link("question_bank", "Questions of this query", query=query_id)
+        ui.draw_link("disagreements", "Disagreements of this query", query=query_id)
 
 
-def returned(project: Project, run: str, query_id: str, policy: labels.Policy, source: str | None) -> None:
+def draw_returned(project: Project, run: str, query_id: str, policy: labels.Policy, source: str | None) -> None:
     """Draw the passages that a system returned for a query, as links.
 
     Args:
@@ -290,5 +292,7 @@ def returned(project: Project, run: str, query_id: str, policy: labels.Policy, s
     for row in rows:
         label = "no label" if row.label is None else f"label {row.label}"
         judged = "" if source is None else f", judged {'–' if row.judgment is None else row.judgment}"
-        text = ui.shortened(row.text, LINKED_TEXT) if row.text else row.passage_id
-        ui.go("passages", ui.plain(f"{row.rank} · {label}{judged} · {text}"), query=query_id, passage=row.passage_id)
+        text = ui.shorten_text(row.text, LINKED_TEXT) if row.text else row.passage_id
+        ui.draw_link(
+            "passages", ui.plain(f"{row.rank} · {label}{judged} · {text}"), query=query_id, passage=row.passage_id
+        )

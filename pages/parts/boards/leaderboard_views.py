@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import charts, labels, measures, text
-from exam_workbench.records import IMPORTED, boards, gold_name, gold_texts, mark_gold, run_names
+from exam_workbench.records import IMPORTED, gold_name, gold_texts, imported_leaderboards, mark_gold, run_names
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from exam_workbench.study import (
@@ -18,13 +18,13 @@ from exam_workbench.study import (
     compare_neighbours,
     compare_systems,
     make_board,
+    make_board_panel,
     offered_boards,
-    panel,
     query_points,
     remembered_pairs,
     system_points,
 )
-from pages.parts.boards.leaderboard_table import Column, closer, query_links, returned
+from pages.parts.boards.leaderboard_table import Column, draw_returned, draw_system, query_links
 from pages.parts.shared import address, presses, ui
 from pages.parts.shared.chart_display import draw_chart
 
@@ -63,7 +63,7 @@ class Screen:
     @property
     def imported(self) -> dict[str, str]:
         """Measure of every imported leaderboard by name; imported ones have no scores by query."""
-        return dict(boards(self.project))
+        return dict(imported_leaderboards(self.project))
 
     @property
     def mine(self) -> BoardChoice:
@@ -92,11 +92,11 @@ def correlation_strip(compared: labels.Comparison, with_what: str = "the officia
         return
     kendall = "Share of system pairs in the same order minus the share of swapped pairs (tau-b)"
     tau_ap = "Like Kendall, but swaps at the top of the official leaderboard have more weight"
-    ui.metrics(
-        ("Spearman", "Spearman", ui.number(result.spearman), "Rank correlation, from -1 to 1"),
-        ("Kendall", "Kendall", ui.number(result.kendall), kendall),
-        ("tau_AP", "tau_AP", ui.number(result.tau_ap), tau_ap),
-        ("Pearson", "Pearson", ui.number(result.pearson), "Correlation of the scores"),
+    ui.draw_metrics(
+        ("Spearman", "Spearman", ui.as_number(result.spearman), "Rank correlation, from -1 to 1"),
+        ("Kendall", "Kendall", ui.as_number(result.kendall), kendall),
+        ("tau_AP", "tau_AP", ui.as_number(result.tau_ap), tau_ap),
+        ("Pearson", "Pearson", ui.as_number(result.pearson), "Correlation of the scores"),
         ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
         width="content",
     )
@@ -119,18 +119,20 @@ def all_boards(screen: Screen) -> None:
         key=f"boards beside {reference} {study}", bind="query-params",
         help="Leaderboards to draw next to the official one.",
     )  # fmt: skip
-    found: dict[str, labels.Leaderboard] = {}
+    drawn_boards: dict[str, labels.Leaderboard] = {}
     for name in [reference, *others]:
         with ui.errors():
-            found[name] = make_board(screen.project, offered[name], screen.policy)
-    if reference not in found:
+            drawn_boards[name] = make_board(screen.project, offered[name], screen.policy)
+    if reference not in drawn_boards:
         return
-    drawn = panel(found[reference], {name: found[name] for name in found if name != reference}, reference)
+    drawn = make_board_panel(
+        drawn_boards[reference], {name: drawn_boards[name] for name in drawn_boards if name != reference}, reference
+    )
     for name, reason in drawn.left_out.items():
         st.caption(ui.plain(f"{name}: {reason}"))
     if not drawn.marks:
         return
-    options = [system.run for system in found[reference].systems]
+    options = [system.run for system in drawn_boards[reference].systems]
     run = st.session_state.get("system")
     draw_chart(charts.panel_chart(drawn, run), "panel of boards", {"system": "run", "system's board": "board"})
     st.caption(
@@ -142,18 +144,18 @@ def all_boards(screen: Screen) -> None:
     run = left.selectbox(
         "System", options, index=None, key="system", bind="query-params", placeholder="Choose a system"
     )
-    name = right.selectbox("Leaderboard", list(found), key="system's board", bind="query-params")
+    name = right.selectbox("Leaderboard", list(drawn_boards), key="system's board", bind="query-params")
     if run:
-        follow(screen, found[name], run)
+        draw_followed(screen, drawn_boards[name], run)
 
 
-def follow(screen: Screen, board: labels.Leaderboard, run: str) -> None:
+def draw_followed(screen: Screen, board: labels.Leaderboard, run: str) -> None:
     """Draw one system's queries, with the official leaderboard for comparison."""
     official = None
     if screen.official and screen.official[0] != board.source:
         offered = screen.offered()
         official = make_board(screen.project, offered[screen.names(offered)[0]], screen.policy)
-    closer(screen.project, board, official, run)
+    draw_system(screen.project, board, official, run)
 
 
 def two_boards(screen: Screen) -> None:
@@ -185,7 +187,7 @@ def two_boards(screen: Screen) -> None:
             "Bars are one standard error. Names that would overlap are left out. Click a system to see its queries."
         )
     if run:
-        closer(screen.project, y, x, run, beside=first)
+        draw_system(screen.project, y, x, run, beside=first)
 
 
 def two_systems(screen: Screen) -> None:
@@ -210,8 +212,8 @@ def two_systems(screen: Screen) -> None:
 
 def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Leaderboard, second: str) -> None:
     """Draw the queries of two systems as a scatter plot, and the passages that both returned for a query."""
-    found = query_points(screen.project, x, first, y, second)
-    if not found.points or found.means is None:
+    comparison = query_points(screen.project, x, first, y, second)
+    if not comparison.points or comparison.means is None:
         st.info("The two systems have no common query.", icon=":material/help:")
         return
     same = x == y
@@ -221,37 +223,37 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         for board, run in ((x, first), (y, second))
     ]
     facts: list[ui.Fact] = [
-        ("", "First better", f"{found.count('first')}", f"Queries on which {ui.plain(names[0])} scores higher"),
-        ("", "Second better", f"{found.count('second')}", f"Queries on which {ui.plain(names[1])} scores higher"),
-        ("", "Equal", f"{found.count('equal')}", "Queries on which both score the same"),
+        ("", "First better", f"{comparison.count('first')}", f"Queries on which {ui.plain(names[0])} scores higher"),
+        ("", "Second better", f"{comparison.count('second')}", f"Queries on which {ui.plain(names[1])} scores higher"),
+        ("", "Equal", f"{comparison.count('equal')}", "Queries on which both score the same"),
     ]
     separated = None
     if same:
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
         separated = {True: "separated", False: "not separated"}.get(row.differs)
-        difference = f"{found.means[0] - found.means[1]:+z.4f}"
-        p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.number(row.p)
+        difference = f"{comparison.means[0] - comparison.means[1]:+z.4f}"
+        p = "< 0.001" if row.p is not None and row.p < 0.001 else ui.as_number(row.p)
         why = ui.plain(row.undefined or "") or "Two-sided paired t test, without correction"
         facts.append(("", "Difference", difference, "Mean score of the first system minus that of the second"))
         facts.append(("", "p", p, why))
-    ui.metrics(*facts, width="content")
+    ui.draw_metrics(*facts, width="content")
     if separated is not None:
         st.markdown(
             f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
-            f" {text.how_many(len(found.points), 'queries')}, not corrected for multiple comparisons)."
+            f" {text.how_many(len(comparison.points), 'queries')}, not corrected for multiple comparisons)."
         )
-    if found.left_out:
-        st.caption(f"Excluded: {text.how_many(found.left_out, 'queries')} with only one score.")
-    texts = {point.query_id: point.text for point in found.points}
+    if comparison.left_out:
+        st.caption(f"Excluded: {text.how_many(comparison.left_out, 'queries')} with only one score.")
+    texts = {point.query_id: point.text for point in comparison.points}
     query = st.session_state.get("compared")
     left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
-        scatter = charts.query_scatter(found, names[0], names[1], x.measure == y.measure, query)
+        scatter = charts.query_scatter(comparison, names[0], names[1], x.measure == y.measure, query)
         draw_chart(scatter, "scatter of queries", {"compared": "query_id"})
-        if any(point.skipped for point in found.points):
+        if any(point.skipped for point in comparison.points):
             st.caption("Hollow points: one system skipped the query and scores 0.")
     with right:
-        widest = sorted(found.points, key=lambda point: abs(point.x - point.y), reverse=True)
+        widest = sorted(comparison.points, key=lambda point: abs(point.x - point.y), reverse=True)
         st.dataframe(
             {
                 "Query": [point.text for point in widest],
@@ -267,7 +269,7 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         )  # fmt: skip
     query = st.selectbox(
         "Query", list(texts), index=None, key="compared",
-        format_func=lambda key: ui.shortened(texts[key], ui.LISTED), bind="query-params",
+        format_func=lambda key: ui.shorten_text(texts[key], ui.LISTED), bind="query-params",
         placeholder="Choose a query to read the passages of both systems",
     )  # fmt: skip
     if query is None:
@@ -280,7 +282,7 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
     sides = ((x, first), (y, second)) if first != second else ((y, second),)
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
         with column, ui.errors():
-            returned(screen.project, run, query, board.policy, source)
+            draw_returned(screen.project, run, query, board.policy, source)
 
 
 NOTHING = "None"
@@ -303,7 +305,7 @@ def choose_gold_run(project: Project) -> None:
     wanted = None if chosen == NOTHING else chosen
     if wanted == (now if now in runs else None):
         return
-    presses.doing(
+    presses.act_button(
         "Use as gold passages" if wanted else "Clear gold passages", mark_gold, project, wanted, key="set gold"
     )
 
@@ -315,7 +317,7 @@ BEST, ABOVE = "the best", "the one above"
 
 def choose_test() -> tuple[Test, str | None]:
     """Draw the choices of the paired test and of the system that further columns compare with; return both."""
-    address.own("test", TEST_NAMES)
+    address.drop_foreign_value("test", TEST_NAMES)
     test = st.segmented_control(
         "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
         format_func=TEST_NAMES.__getitem__, help="Two-sided test over queries, corrected by Holm's method.",
@@ -338,18 +340,18 @@ def significance_columns(board: labels.Leaderboard, against: str | None, test: T
     rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
     # The system that all others are compared with has no comparison of its own.
     by_run = {row.run: row for row in rows}
-    found = [by_run.get(system.run) for system in board.systems]
+    tested = [by_run.get(system.run) for system in board.systems]
     for reason in sorted({row.undefined for row in rows if row.undefined}):
         st.caption(f":material/help: Some p values are missing. {ui.plain(reason)}")
     answers = {True: "yes", False: "no", None: "no test"}
     return [
-        Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in found]),
-        Column("p, corrected", [row.corrected if row else "" for row in found], digits=4),
-        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in found]),
+        Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in tested]),
+        Column("p, corrected", [row.corrected if row else "" for row in tested], digits=4),
+        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in tested]),
     ]
 
 
-def matrix(screen: Screen) -> None:
+def draw_matrix(screen: Screen) -> None:
     """Draw every two systems of a leaderboard: do they differ by a paired test, and do their error bars overlap?"""
     offered = screen.offered()
     name = board_choice(st, "Leaderboard", offered, screen.names(offered)[1], "tested board")

@@ -6,28 +6,28 @@ from string import ascii_uppercase
 import streamlit as st
 
 from exam_workbench import bank, exams
-from exam_workbench.grouping import grouped
+from exam_workbench.grouping import group_pairs
 from exam_workbench.store import Project
 from pages.parts.shared import html, ui
 
 
-def summary(known: exams.ExamStatistics) -> None:
+def draw_summary(known: exams.ExamStatistics) -> None:
     """Draw the statistics of the exam, in one line."""
     unkeyed = "Items without a right choice. Answers to them cannot be graded."
     fixed = "Accuracy of answering every item with this letter, the most frequent key."
     longest = "Share of items whose key is at least as long as every other choice."
     without: ui.Fact = ("", "Without a key", f"{known.without_key:,}", unkeyed)
-    ui.metrics(
+    ui.draw_metrics(
         ("", "Items", f"{known.items:,}", None),
         ("", "Retired", f"{known.retired:,}", None),
         *([without] if known.without_key else []),
-        ("", f"Always {known.fixed_letter or 'A'}", ui.percent(known.fixed_answer), fixed),
-        ("", "Longest choice", ui.percent(known.longest_answer), longest),
+        ("", f"Always {known.fixed_letter or 'A'}", ui.as_percent(known.fixed_answer), fixed),
+        ("", "Longest choice", ui.as_percent(known.longest_answer), longest),
         width="content",
     )
 
 
-def listing(project: Project, items: Sequence[exams.Item]) -> None:
+def draw_items(project: Project, items: Sequence[exams.Item]) -> None:
     """Draw the items; a selected one opens below."""
     picked = st.dataframe(
         {
@@ -47,10 +47,10 @@ def listing(project: Project, items: Sequence[exams.Item]) -> None:
         column_config={"Item": st.column_config.TextColumn(width="large")},
     )
     at = next(iter(picked.selection.rows), 0)
-    show(project, items[at if at < len(items) else 0])
+    draw_item(project, items[at if at < len(items) else 0])
 
 
-def details(known: exams.ExamStatistics) -> None:
+def draw_details(known: exams.ExamStatistics) -> None:
     """Draw the origin of the items, their question words and their topics."""
     if (made := known.making) is not None:
         st.markdown("**Origin of the items**")
@@ -78,26 +78,26 @@ STYLE = """
 """
 
 
-def show(project: Project, item: exams.Item) -> None:
+def draw_item(project: Project, item: exams.Item) -> None:
     """Draw an item."""
     choices = "".join(
         f'<li{" class=key" if at == item.key_position else ""} dir="auto">'
-        f'<span class="letter">{ascii_uppercase[at]})</span> {html.visible(choice)}'
+        f'<span class="letter">{ascii_uppercase[at]})</span> {html.as_html(choice)}'
         f"{' <span class=dim>right choice</span>' if at == item.key_position else ''}</li>"
         for at, choice in enumerate(item.choices)
     )
-    topic = f'<div class="dim">{html.visible(item.topic)}</div>' if item.topic else ""
+    topic = f'<div class="dim">{html.as_html(item.topic)}</div>' if item.topic else ""
     source = (
-        f'<div class="source" dir="auto">{html.visible(item.source_text)}</div>'
+        f'<div class="source" dir="auto">{html.as_html(item.source_text)}</div>'
         if item.source_text
         else '<div class="dim">The source passage of this item is unknown.</div>'
     )
     st.html(
-        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.visible(item.text)}</div>'
+        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.as_html(item.text)}</div>'
         f"<ol>{choices}</ol>{source}</div>"
     )
     with st.container(horizontal=True):
-        ui.go("question_bank", "Edit in the question bank", query=item.query_id)
+        ui.draw_link("question_bank", "Edit in the question bank", query=item.query_id)
         if item.source_passage_id:
             st.caption(f"Source: passage {ui.plain(item.source_passage_id)}")
 
@@ -108,25 +108,27 @@ HOW = (
 )
 
 
-def opened(project: Project, proposed: bool = False) -> tuple[str, list[exams.Item]]:
+def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exams.Item]]:
     """Return the id of the exam's query, and its items; end the screen if no exam exists.
 
     Args:
         proposed: whether exams with only proposed items can be chosen too; they have no items.
     """
-    found = grouped((item.query_id, item) for item in exams.exam_items(project))
+    items_by_exam = group_pairs((item.query_id, item) for item in exams.exam_items(project))
     for item in exams.proposed_items(project) if proposed else ():
-        found.setdefault(item.query_id, [])
-    if not found:
-        ui.empty("No exam yet", HOW, "home", code="no-exam")
-    if len(found) == 1:
-        return next(iter(found.items()))
-    names = ui.told_apart({query.query_id: query.text for query in bank.overview(project) if query.query_id in found})
+        items_by_exam.setdefault(item.query_id, [])
+    if not items_by_exam:
+        ui.end_empty_screen("No exam yet", HOW, "home", code="no-exam")
+    if len(items_by_exam) == 1:
+        return next(iter(items_by_exam.items()))
+    names = ui.told_apart(
+        {query.query_id: query.text for query in bank.query_overviews(project) if query.query_id in items_by_exam}
+    )
     wanted = st.query_params.get("exam")
-    if wanted is not None and wanted not in found:
+    if wanted is not None and wanted not in items_by_exam:
         st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")
         del st.query_params["exam"]
     picked = st.selectbox(
-        "Exam", list(found), format_func=names.__getitem__, key="exam", bind="query-params", width=420
+        "Exam", list(items_by_exam), format_func=names.__getitem__, key="exam", bind="query-params", width=420
     )
-    return str(picked), found[str(picked)]
+    return str(picked), items_by_exam[str(picked)]

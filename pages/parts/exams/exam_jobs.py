@@ -26,17 +26,17 @@ def offer_writing(project: Project) -> None:
         settings = model_place.choose_settings(project, "writer")
         if settings is None:
             return
-        wanted = _wanted(project)
+        wanted = _choose_wanted(project)
         with ui.errors():
-            tag = _price(project, settings, wanted)
+            tag = _price_items(project, settings, wanted)
             if not tag.calls:
                 st.caption("No passages left: this model was already asked about all of them.")
                 return
             job_plan.show_tag(tag, settings["model"])
-            _begin(project, settings, wanted)
+            _draw_begin(project, settings, wanted)
 
 
-def _wanted(project: Project) -> exams.Wanted:
+def _choose_wanted(project: Project) -> exams.Wanted:
     left, right = st.columns(2)
     domain = left.text_input(
         "Subject of the passages", placeholder=exams.Wanted.domain, key="writer domain", help="Named in the prompt."
@@ -58,36 +58,36 @@ def _wanted(project: Project) -> exams.Wanted:
     )
 
 
-def _price(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> grading.PriceTag:
+def _price_items(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> grading.PriceTag:
     drafter = grading.make_drafter(settings)
     counting = drafter.back_end.count_tokens("") is not None
     key = ("price of items", drafter.model, drafter.fence, wanted, counting)
     return project.cached(key, lambda: exams.generation_price(project, drafter, wanted))
 
 
-def _begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
-    caps = job_plan.limits(project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai")
+def _draw_begin(project: Project, settings: dict[str, str], wanted: exams.Wanted) -> None:
+    caps = job_plan.draw_limits(project, jobs.Caps(), "writer", remote=settings.get("back_end") == "openai")
 
-    def begin(author: str) -> None:
+    def begin_writing(author: str) -> None:
         model_place.remember_settings(settings)
         exams.start_writing(project, grading.make_drafter(settings), author, wanted, caps)
 
-    presses.doing("Write items", begin, type="primary", key="writer begin")
+    presses.act_button("Write items", begin_writing, type="primary", key="writer begin")
 
 
-def writing_ended(job: jobs.BackgroundJob) -> None:
+def draw_written(job: jobs.BackgroundJob) -> None:
     """Draw the result of a job that wrote items."""
     report: grading.Report | None = job.result
     if report is None:
         st.error(ui.plain(job.progress.message), icon=":material/error:")
         return
-    said = f"Proposed items: {len(report.keys):,}, from {report.asked:,} passages asked."
+    message = f"Proposed items: {len(report.keys):,}, from {report.asked:,} passages asked."
     if report.stopped:
-        said += f" Passages left: {report.stopped:,}. Start again to continue."
+        message += f" Passages left: {report.stopped:,}. Start again to continue."
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.container(key="items-written").markdown(said if report.keys else f":material/warning: {said}")
+        st.container(key="items-written").markdown(message if report.keys else f":material/warning: {message}")
         if report.keys:
-            ui.go("question_bank", "Review the proposals", query=job.request.query_id)
+            ui.draw_link("question_bank", "Review the proposals", query=job.request.query_id)
     if report.failed:
         with st.expander(f"Passages without an item ({len(report.failed):,})"):
             for failure in report.failed[:SHOWN_FAILURES]:
@@ -111,21 +111,21 @@ LARGEST_K, MOST_WORKED = 20, 5
 def offer_adding(project: Project, exam: str) -> None:
     """Draw popovers that add an examinee, and that rank passages for examinees that read retrieved ones."""
     with st.popover("Add an examinee", icon=":material/person_add:", key="adding student"):
-        _student(project)
+        _draw_student_form(project)
     with st.popover("Retrieve passages", icon=":material/search:", key="retrieving"):
-        _retrieval(project, exam)
+        _draw_retrieval_form(project, exam)
 
 
-def _student(project: Project) -> None:
+def _draw_student_form(project: Project) -> None:
     kind = str(st.selectbox("Answers by", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
     contexts = [CLOSED_BOOK]
     if kind not in exams.RULES or kind in exams.READING_RULES:
-        contexts += [ORACLE, *(one.name for one in exams.retrievals(project))]
+        contexts += [ORACLE, *(retrieval.name for retrieval in exams.list_retrievals(project))]
     settings: dict[str, Any] = {}
     icl = 0
     with ui.errors():
         if kind not in exams.RULES:
-            settings = _model(kind)
+            settings = _choose_model(kind)
             icl = int(st.number_input("Worked examples in the prompt", 0, MOST_WORKED, 0, key="student icl"))
         context = str(
             st.selectbox(
@@ -140,14 +140,14 @@ def _student(project: Project) -> None:
         name = st.text_input("Name", key="student name", placeholder="Generated from the settings").strip()
         by = kind if kind in exams.RULES else None
         plan = exams.Plan(by, settings, context, k, icl, name=name or None)
-        presses.doing(
+        presses.act_button(
             "Add examinee", exams.add_student, project, plan, type="primary", key="student add",
             said="Examinee added. Run the exam to collect its answers.",
         )  # fmt: skip
 
 
-def _model(kind: str) -> dict[str, Any]:
-    settings = model_place.choose(kind, "student")
+def _choose_model(kind: str) -> dict[str, Any]:
+    settings = model_place.choose_model_place(kind, "student")
     if kind == "openai":
         return settings
     per = st.selectbox(
@@ -159,13 +159,15 @@ def _model(kind: str) -> dict[str, Any]:
     return {**settings, "normalise": per}
 
 
-def _retrieval(project: Project, exam: str) -> None:
+def _draw_retrieval_form(project: Project, exam: str) -> None:
     st.caption("Ranks the project's passages for the question of each item. A saved retrieval cannot be changed.")
     how = st.selectbox("Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever")
     name = st.text_input("Retrieval name", str(how), key=f"retrieval name {how}").strip()
     if presses.button("Retrieve passages", type="primary", key="retrieve"):
         with st.spinner("Ranking passages"):
-            presses.do(partial(exams.make_retrieval, query_id=exam), project, name, how, said="Passages are ranked.")
+            presses.run_act(
+                partial(exams.make_retrieval, query_id=exam), project, name, how, said="Passages are ranked."
+            )
 
 
 def offer_sitting(project: Project, exam: str) -> None:
@@ -173,9 +175,9 @@ def offer_sitting(project: Project, exam: str) -> None:
     running = jobs.current_job(project, "exams")
     if running is not None and not running.over:
         return
-    students = [one for one in find_students(project, None) if not one.sat_elsewhere]
-    known = [exams.standing(project, one, exam) for one in students]
-    missing, failed = sum(one.missing for one in known), sum(one.failed for one in known)
+    students = [student for student in find_students(project, None) if not student.sat_elsewhere]
+    known = [exams.examinee_standing(project, student, exam) for student in students]
+    missing, failed = sum(student.missing for student in known), sum(student.failed for student in known)
     if not missing and not failed:
         return
     with st.popover(
@@ -184,7 +186,7 @@ def offer_sitting(project: Project, exam: str) -> None:
         st.markdown(f"**{missing:,}** to answer, **{failed:,}** failed")
         again = st.checkbox("Retry failed answers", value=not missing, disabled=not failed, key="sit again")
         # An examinee of an earlier version may have a back end that was removed.
-        given = [one.parameters for one in students if one.parameters.get("back_end") != "vllm"]
+        given = [student.parameters for student in students if student.parameters.get("back_end") != "vllm"]
         remote = any(graders.back_end_name(parameters) == "openai" for parameters in given)
-        request = job_plan.limits(project, exams.Sit(query_id=exam, retry_failed=again), "sit", remote=remote)
-        presses.doing("Start", exams.start_sitting, project, request, type="primary", key="sit begin")
+        request = job_plan.draw_limits(project, exams.Sit(query_id=exam, retry_failed=again), "sit", remote=remote)
+        presses.act_button("Start", exams.start_sitting, project, request, type="primary", key="sit begin")

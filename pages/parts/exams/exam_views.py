@@ -13,15 +13,15 @@ from exam_workbench.exams import (
     Item,
     Responses,
     Row,
-    abilities,
     by_topic,
-    compare,
-    grid,
+    compare_examinees,
+    fit_abilities,
+    leaderboard_grid,
     only_right,
 )
 from exam_workbench.measures.item_response import Bounded
 from exam_workbench.store import Project
-from exam_workbench.text import how_many, said_interval
+from exam_workbench.text import format_interval, how_many
 from pages.parts.shared import address, ui
 from pages.parts.shared.chart_display import draw_chart
 
@@ -51,7 +51,7 @@ class Sat:
     known: ExamStatistics
 
 
-def board(sat: Sat) -> None:
+def draw_board(sat: Sat) -> None:
     """Draw examinees by accuracy, next to the scores of answers that ignore the question."""
     draw_chart(charts.accuracy_chart(sat.rows, sat.known.baselines))
     said = " and ".join(f"{what} ({share:.0%})" for what, share in sat.known.baselines.items())
@@ -63,7 +63,7 @@ def board(sat: Sat) -> None:
         {
             "Examinee": [row.student.name for row in sat.rows],
             "Accuracy": [row.score.accuracy for row in sat.rows],
-            "95% interval": [said_interval(row.score.accuracy_interval) for row in sat.rows],
+            "95% interval": [format_interval(row.score.accuracy_interval) for row in sat.rows],
             "Right": [row.score.right for row in sat.rows],
             "Answered": [row.score.answered for row in sat.rows],
             "Failed": [row.score.failed for row in sat.rows],
@@ -75,15 +75,15 @@ def board(sat: Sat) -> None:
     )
 
 
-def models(sat: Sat) -> None:
+def draw_models(sat: Sat) -> None:
     """Draw accuracy by model and context; of several numbers of worked examples, the best one counts."""
-    found = grid(sat.rows)
-    table = {"Model": found.models} | {
+    accuracies = leaderboard_grid(sat.rows)
+    table = {"Model": accuracies.models} | {
         name: [
-            f"{ui.number(found.accuracy(model, name))}{' (best)' * (name in found.best[model])}"
-            for model in found.models
+            f"{ui.as_number(accuracies.accuracy(model, name))}{' (best)' * (name in accuracies.best[model])}"
+            for model in accuracies.models
         ]
-        for name in found.retrievals
+        for name in accuracies.retrievals
     }
     st.dataframe(table, hide_index=True)
     st.caption(
@@ -92,11 +92,11 @@ def models(sat: Sat) -> None:
     )
 
 
-def topics(sat: Sat) -> None:
+def draw_topics(sat: Sat) -> None:
     """Draw accuracy by topic, if there are enough items."""
     rows = by_topic(sat.found)
     if not rows:
-        ui.empty(
+        ui.end_empty_screen(
             "No topic has enough answers",
             f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come with generated or"
             " imported items.",
@@ -105,46 +105,54 @@ def topics(sat: Sat) -> None:
     st.caption(f"Share of right answers and number of answers. Cells with fewer than {LEAST} answers are left out.")
 
 
-def two(sat: Sat) -> None:
+def draw_two(sat: Sat) -> None:
     """Draw two examinees on the items that both answered, and the items that they answer differently."""
     names = [row.student.name for row in sat.rows]
     if len(names) < 2:
-        ui.empty("Only one examinee", "Add another examinee to compare with.")
+        ui.end_empty_screen("Only one examinee", "Add another examinee to compare with.")
     left, right, how = st.columns([3, 3, 2])
     first = str(left.selectbox("First examinee", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second examinee", others, key="second", bind="query-params"))
-    address.own("test", TESTS)
+    address.drop_foreign_value("test", TESTS)
     test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
     wanted = {first, second}
-    one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)
-    st.container(key="verdict").markdown(_verdict(one))
+    one = next(each for each in compare_examinees(sat.found, test) if {each.first, each.second} == wanted)
+    st.container(key="verdict").markdown(_describe_comparison(one))
     texts = {item.question_id: item.text for item in sat.items}
     for column, name, items in zip(st.columns(2), (first, second), only_right(sat.found, first, second), strict=True):
-        told = [texts[item] for item in items]
+        item_texts = [texts[item] for item in items]
         with column, st.container(key=f"only {name}"):
-            st.markdown(f"**Only {ui.plain(name)} is right: {len(told):,}**")
-            for text in told[:ITEMS_SHOWN]:
+            st.markdown(f"**Only {ui.plain(name)} is right: {len(item_texts):,}**")
+            for text in item_texts[:ITEMS_SHOWN]:
                 st.text(text)
-            if len(told) > ITEMS_SHOWN:
-                st.caption(f"and {len(told) - ITEMS_SHOWN:,} more")
+            if len(item_texts) > ITEMS_SHOWN:
+                st.caption(f"and {len(item_texts) - ITEMS_SHOWN:,} more")
 
 
-def _verdict(one: Comparison) -> str:
-    if one.p is None or one.adjusted is None or one.difference is None:
+def _describe_comparison(comparison: Comparison) -> str:
+    if comparison.p is None or comparison.adjusted is None or comparison.difference is None:
         return "**Not separated**: both got the same items right."
-    better, worse = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
-    told = f"p = {one.p:.3f}, {one.adjusted:.3f} after Holm correction over all pairs of examinees"
-    on = f"on {how_many(one.items, 'items')} that both answered"
-    if one.differ:
-        by = abs(one.difference)
-        return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({told})."
-    ahead = f"{ui.plain(better)} is ahead by {abs(one.difference):.1%}" if one.difference else "equal accuracy"
-    return f"**Not separated** {on}: {ahead} ({told})."
+    better, worse = (
+        (comparison.first, comparison.second) if comparison.difference > 0 else (comparison.second, comparison.first)
+    )
+    significance = (
+        f"p = {comparison.p:.3f}, {comparison.adjusted:.3f} after Holm correction over all pairs of examinees"
+    )
+    on = f"on {how_many(comparison.items, 'items')} that both answered"
+    if comparison.differ:
+        by = abs(comparison.difference)
+        return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({significance})."
+    ahead = (
+        f"{ui.plain(better)} is ahead by {abs(comparison.difference):.1%}"
+        if comparison.difference
+        else "equal accuracy"
+    )
+    return f"**Not separated** {on}: {ahead} ({significance})."
 
 
 @ui.errors()
-def ability(sat: Sat) -> None:
+def draw_ability(sat: Sat) -> None:
     """Draw the effect of each component of the examinees, by item response theory."""
     intervals = st.toggle(
         "Intervals",
@@ -153,32 +161,32 @@ def ability(sat: Sat) -> None:
         help="95% intervals from 200 bootstrap samples of the items.",
     )
     with st.spinner("Fitting abilities and items"):
-        told = abilities(sat.project, sat.exam, intervals=intervals)
-    for remark in told.remarks:
+        estimates = fit_abilities(sat.project, sat.exam, intervals=intervals)
+    for remark in estimates.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")
-    if told.components:
+    if estimates.components:
         st.markdown("**Components**")
         parts = {
-            "Factor": [row.factor for row in told.components],
-            "Level": [row.level for row in told.components],
-            "Examinees": [row.students for row in told.components],
-            "Accuracy": [row.accuracy for row in told.components],
-            "Effect": [row.ability.value for row in told.components],
-            "Interval": [_interval(row.ability) for row in told.components],
+            "Factor": [row.factor for row in estimates.components],
+            "Level": [row.level for row in estimates.components],
+            "Examinees": [row.students for row in estimates.components],
+            "Accuracy": [row.accuracy for row in estimates.components],
+            "Effect": [row.ability.value for row in estimates.components],
+            "Interval": [_format_interval(row.ability) for row in estimates.components],
             "Difference from first level": [
-                row.difference.value if row.difference else None for row in told.components
+                row.difference.value if row.difference else None for row in estimates.components
             ],
-            "Interval of difference": [_interval(row.difference) for row in told.components],
+            "Interval of difference": [_format_interval(row.difference) for row in estimates.components],
         }
         st.dataframe(
             {name: values for name, values in parts.items() if intervals or "interval" not in name.lower()},
             hide_index=True,
             placeholder="–",
-            column_config=_decimals("Accuracy", "Effect", "Difference from first level"),
+            column_config=_decimal_columns("Accuracy", "Effect", "Difference from first level"),
         )
     st.markdown("**Examinees**")
-    ordered = sorted(told.students, key=lambda row: -row.ability.value)
-    bounds = {"Interval": [_interval(row.ability) for row in ordered]} if intervals else {}
+    ordered = sorted(estimates.students, key=lambda row: -row.ability.value)
+    bounds = {"Interval": [_format_interval(row.ability) for row in ordered]} if intervals else {}
     st.dataframe(
         {
             "Examinee": [row.student for row in ordered],
@@ -188,20 +196,20 @@ def ability(sat: Sat) -> None:
             "Answered": [row.answered for row in ordered],
         },
         hide_index=True,
-        column_config=_decimals("Ability", "Accuracy"),
+        column_config=_decimal_columns("Ability", "Accuracy"),
     )
     st.caption("Abilities are relative to the mean of all examinees. Effects are relative to the mean of their factor.")
     st.markdown("**Fit**")
-    names, means, spreads = zip(*told.statistics.table, strict=True)
+    names, means, spreads = zip(*estimates.statistics.table, strict=True)
     st.dataframe(
-        {"Quantity": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimals("Mean", "SD")
+        {"Quantity": names, "Mean": means, "SD": spreads}, hide_index=True, column_config=_decimal_columns("Mean", "SD")
     )
     st.caption("Accuracy and ability are averaged over examinees. RMSE, d, b and g are averaged over items.")
 
 
-def _interval(one: Bounded | None) -> str:
-    return said_interval(one and (one.low, one.high))
+def _format_interval(bounded: Bounded | None) -> str:
+    return format_interval(bounded and (bounded.low, bounded.high))
 
 
-def _decimals(*names: str) -> dict[str, object]:
+def _decimal_columns(*names: str) -> dict[str, object]:
     return {name: st.column_config.NumberColumn(format="%.3f") for name in names}

@@ -21,8 +21,8 @@ from exam_workbench.measures.item_response import (
     ItemWorth,
     Model,
     Planting,
-    information,
-    probability,
+    answer_information,
+    answer_probability,
 )
 from exam_workbench.store import Project
 from pages.parts.exams import exam_facts
@@ -36,7 +36,7 @@ RETIRING = "The items stay in the exam until you save the question bank."
 """Help text of buttons that retire items."""
 
 
-def settings() -> tuple[Model, EstimatorName]:
+def choose_settings() -> tuple[Model, EstimatorName]:
     """Draw the choices of model and estimator and return them."""
     with st.popover(
         "Model", icon=":material/tune:", help="Item response model and its estimator", key="choosing model"
@@ -49,12 +49,12 @@ def settings() -> tuple[Model, EstimatorName]:
     return model, estimator
 
 
-def draw(
+def draw_quality(
     project: Project,
     exam: str,
     items: Sequence[exams.Item],
-    found: exams.Responses,
-    told: Analysis,
+    responses: exams.Responses,
+    analysis: Analysis,
     kinds: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> None:
     """Draw the table of items, the selected item, and the information curves.
@@ -62,19 +62,19 @@ def draw(
     Args:
         kinds: categories of the items by scheme and question id.
     """
-    for remark in told.remarks:
+    for remark in analysis.remarks:
         st.caption(f":material/info: {ui.plain(remark)}")
     by_id = {item.question_id: item for item in items}
-    rows = sorted(told.items, key=lambda row: (row.information, row.item))
+    rows = sorted(analysis.items, key=lambda row: (row.information, row.item))
     picked = st.dataframe(
         {
             "Item": [by_id[row.item].text for row in rows],
             "Accuracy": [row.accuracy for row in rows],
             "Information": [row.information for row in rows],
             "Item-rest": [row.item_rest for row in rows],
-            "d": [_held(row, "d") for row in rows],
-            "b": [_held(row, "b") for row in rows],
-            "g": [_held(row, "g") for row in rows],
+            "d": [_format_parameter(row, "d") for row in rows],
+            "b": [_format_parameter(row, "b") for row in rows],
+            "g": [_format_parameter(row, "g") for row in rows],
             "Bloom's level": [", ".join(kinds["bloom"].get(row.item, ())) for row in rows],
             "Diagnosis": [row.reason for row in rows],
         },
@@ -97,21 +97,21 @@ def draw(
         " is the guessing probability. An asterisk marks a bound of the estimator."
     )
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
-    _retiring(project, exam, [by_id[row.item] for row in chosen])
+    _draw_retiring(project, exam, [by_id[row.item] for row in chosen])
     for row in chosen[:1]:
-        exam_facts.show(project, by_id[row.item])
-        _failing(found, row.item)
-    _curves_of_items(told, chosen[: charts.LINE_COLOURS])
-    _curves(told, kinds)
+        exam_facts.draw_item(project, by_id[row.item])
+        _draw_examinees(responses, row.item)
+    _curves_of_items(analysis, chosen[: charts.LINE_COLOURS])
+    _draw_information(analysis, kinds)
 
 
-def _held(row: ItemWorth, kind: str) -> str:
+def _format_parameter(row: ItemWorth, kind: str) -> str:
     value = {"d": row.d, "b": row.b, "g": row.g}[kind]
     return f"{value:z.2f}{'*' if kind in row.held else ''}"
 
 
-def _retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None:
-    gone = going(project, exam)
+def _draw_retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None:
+    gone = find_retiring(project, exam)
     active = [item for item in chosen if item.active and item.question_id not in gone]
     if not active:
         st.caption("Select items to see their text and curves or to retire them.")
@@ -119,55 +119,55 @@ def _retiring(project: Project, exam: str, chosen: Sequence[exams.Item]) -> None
         _retire_button(project, [item.question_id for item in active], key="retire worthless", help=RETIRING)
 
 
-def going(project: Project, exam: str) -> set[str]:
+def find_retiring(project: Project, exam: str) -> set[str]:
     """Return the ids of items that the person's drafts retire; draw a note that these items count until the save."""
-    found = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
-    if found:
-        ui.note(
-            f":material/edit_note: Your unsaved changes retire {text.how_many(len(found), 'items')}. They count until"
+    gone = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
+    if gone:
+        ui.draw_note(
+            f":material/edit_note: Your unsaved changes retire {text.how_many(len(gone), 'items')}. They count until"
             " you save.",
             "question_bank", "Save or discard in the question bank", "retired-drafts", query=exam,
         )  # fmt: skip
-    return found
+    return gone
 
 
 def _retire_button(project: Project, question_ids: Sequence[str], **options: Any) -> None:
     """Draw a button that retires items in the person's drafts."""
-    presses.doing(
-        f"Retire {text.how_many(len(question_ids), 'items')}", exams.retire, project, question_ids,
+    presses.act_button(
+        f"Retire {text.how_many(len(question_ids), 'items')}", exams.retire_exam_items, project, question_ids,
         said="Retired in your unsaved changes. Save them in the question bank.", icon=":material/remove_circle:",
         **options,
     )  # fmt: skip
 
 
-def _failing(found: exams.Responses, item: str) -> None:
-    at = found.items.index(item)
-    correct, failed = found.correct[:, at], found.failed[:, at]
-    for said, fits in (("Right", correct == 1), ("Wrong", correct == 0), ("Failed", failed)):
-        if names := [name for name, one in zip(found.names, fits.tolist(), strict=True) if one]:
-            st.markdown(f"**{said}**: {ui.plain(', '.join(names))}")
+def _draw_examinees(responses: exams.Responses, item: str) -> None:
+    at = responses.items.index(item)
+    correct, failed = responses.correct[:, at], responses.failed[:, at]
+    for title, fits in (("Right", correct == 1), ("Wrong", correct == 0), ("Failed", failed)):
+        if names := [name for name, one in zip(responses.names, fits.tolist(), strict=True) if one]:
+            st.markdown(f"**{title}**: {ui.plain(', '.join(names))}")
 
 
-def _curves_of_items(told: Analysis, chosen: Sequence[ItemWorth]) -> None:
+def _curves_of_items(analysis: Analysis, chosen: Sequence[ItemWorth]) -> None:
     """Draw the characteristic curves and the information of selected items."""
     if not chosen:
         return
-    few = told.fit.items.some([told.items.index(row) for row in chosen])
+    few = analysis.fit.items.some([analysis.items.index(row) for row in chosen])
     for title, values in (
-        ("Probability of a right answer", probability(GRID, few)), ("Information", information(GRID, few))
+        ("Probability of a right answer", answer_probability(GRID, few)), ("Information", answer_information(GRID, few))
     ):  # fmt: skip
         curves = dict(zip([row.item for row in chosen], values.T.tolist(), strict=True))
-        draw_chart(charts.ability_curves(curves, told.fit.theta.tolist(), title))
+        draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist(), title))
 
 
-def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
+def _draw_information(analysis: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
     st.markdown("**Information by ability**")
     scheme = st.segmented_control(
         "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
         required=True, bind="query-params", label_visibility="collapsed",
     )  # fmt: skip
-    curves, few = charts.information_curves(told, kinds.get(str(scheme), {}))
-    draw_chart(charts.ability_curves(curves, told.fit.theta.tolist()))
+    curves, few = charts.information_curves(analysis, kinds.get(str(scheme), {}))
+    draw_chart(charts.ability_curves(curves, analysis.fit.theta.tolist()))
     st.caption(
         "Each tick is an examinee."
         + (
@@ -181,16 +181,16 @@ def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]]) ->
 CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
 
 
-def draw_shortening(project: Project, exam: str, items: Sequence[exams.Item], found: Improvement) -> None:
+def draw_shortening(project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement) -> None:
     """Draw the steps, their curves, and the list of items to confirm."""
-    curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
+    curves = {f"{step.items} items": step.curve.tolist() for step in improvement.steps}
     draw_chart(charts.ability_curves(curves))
     st.dataframe(
         {
-            "Items": [step.items for step in found.steps],
-            "Mean information": [step.information for step in found.steps],
-            "Rank correlation with the full exam": [step.ranking for step in found.steps],
-            "Items to drop": [len(step.dropped) for step in found.steps],
+            "Items": [step.items for step in improvement.steps],
+            "Mean information": [step.information for step in improvement.steps],
+            "Rank correlation with the full exam": [step.ranking for step in improvement.steps],
+            "Items to drop": [len(step.dropped) for step in improvement.steps],
         },
         hide_index=True,
         column_config={
@@ -198,15 +198,15 @@ def draw_shortening(project: Project, exam: str, items: Sequence[exams.Item], fo
             for name in ("Mean information", "Rank correlation with the full exam")
         },
     )
-    if found.stopped:
-        st.caption(f":material/info: {ui.plain(found.stopped)}.")
-    _held_out(found)
-    _list(project, exam, items, found)
+    if improvement.stopped:
+        st.caption(f":material/info: {ui.plain(improvement.stopped)}.")
+    _draw_held_out(improvement)
+    _draw_items_to_drop(project, exam, items, improvement)
 
 
-def _held_out(found: Improvement) -> None:
-    held = found.held_out
-    if held is None:
+def _draw_held_out(improvement: Improvement) -> None:
+    test = improvement.held_out
+    if test is None:
         st.caption(
             "Too few examinees for a held-out check. The same examinees chose the items and measure the gain in"
             " information, so the gain may be too optimistic."
@@ -214,21 +214,21 @@ def _held_out(found: Improvement) -> None:
         return
     ranking = (
         ""
-        if held.ranking is None
-        else f" The rank correlation of their abilities before and after is {held.ranking:z.3f}."
+        if test.ranking is None
+        else f" The rank correlation of their abilities before and after is {test.ranking:z.3f}."
     )
     st.markdown(
-        f"**Held-out check**: one half of the examinees selects {text.how_many(held.dropped, 'items')} to drop. All"
-        f" examinees together would drop {held.shared} of these. For the other half ({held.students}), mean information"
-        f" changes from {held.before:.3f} to {held.after:.3f}.{ranking}"
+        f"**Held-out check**: one half of the examinees selects {text.how_many(test.dropped, 'items')} to drop. All"
+        f" examinees together would drop {test.shared} of these. For the other half ({test.students}), mean information"
+        f" changes from {test.before:.3f} to {test.after:.3f}.{ranking}"
     )
 
 
-def _list(project: Project, exam: str, items: Sequence[exams.Item], found: Improvement) -> None:
+def _draw_items_to_drop(project: Project, exam: str, items: Sequence[exams.Item], improvement: Improvement) -> None:
     texts = {item.question_id: item.text for item in items}
-    gone = going(project, exam)
+    gone = find_retiring(project, exam)
     active = {item.question_id for item in items if item.active} - gone
-    rows = [row for row in found.retire if row.item in active]
+    rows = [row for row in improvement.retire if row.item in active]
     if not rows:
         more = " more" if gone else ""
         st.caption(f"No{more} items to drop. An exam keeps at least {FEWEST_ITEMS} items.")
@@ -283,25 +283,25 @@ def offer_planting(project: Project, exam: str) -> None:
         return
     with ui.errors():
         with st.spinner("Spoiling items and fitting the model again"):
-            found = exams.planted(project, exam)
-        _table(found)
+            found = exams.plant_bad_items(project, exam)
+        _draw_planting(found)
 
 
-def _table(found: list[Planting]) -> None:
-    one = found[0]
+def _draw_planting(plantings: list[Planting]) -> None:
+    head = plantings[0]
     st.dataframe(
-        {"Fault": [FAULT_NAMES[row.fault] for row in found]}
-        | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+        {"Fault": [FAULT_NAMES[row.fault] for row in plantings]}
+        | {CRITERION_NAMES[by]: [row.found[by] for row in plantings] for by in CRITERIA},
         hide_index=True,
         column_config={
-            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=one.planted)
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=head.planted)
             for by in CRITERIA
         },
     )
     st.container(key="planted").caption(
-        f"Of {one.items} items, {one.planted} were spoilt in a copy of the answers. The table shows how"
-        f" many are among the {one.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
-        f" would be {one.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
+        f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The table shows how"
+        f" many are among the {head.last} items that a criterion ranks last (mean of {TIMES} repetitions). By chance it"
+        f" would be {head.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
     )
 
 
@@ -339,18 +339,20 @@ def draw_filters(project: Project, exam: str, items: Sequence[exams.Item]) -> No
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam)
     if not values:
-        ui.empty("No active items", "Restore an item in the question bank.", "question_bank")
+        ui.end_empty_screen("No active items", "Restore an item in the question bank.", "question_bank")
     accepted = exams.last_acceptance(project, exam)
-    found = exams.judged(values, _thresholds(accepted.thresholds if accepted else exams.usual_thresholds(values)))
-    falling = [one for one in found if one.hits]
-    counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
-    st.markdown(f"**{len(falling)} of {text.how_many(len(found), 'items')} would fail a filter**")
+    checked = exams.apply_thresholds(
+        values, _choose_thresholds(accepted.thresholds if accepted else exams.usual_thresholds(values))
+    )
+    falling = [item for item in checked if item.hits]
+    counts = Counter(rule for item in falling for rule in {hit.rule for hit in item.hits})
+    st.markdown(f"**{len(falling)} of {text.how_many(len(checked), 'items')} would fail a filter**")
     if not falling:
         st.caption("All items pass at these thresholds.")
         return
-    st.caption(" · ".join(f"{_title(rule)}: {count}" for rule, count in counts.most_common()))
-    gone = going(project, exam)
-    _list_filtered(project, [one for one in falling if one.item.question_id not in gone])
+    st.caption(" · ".join(f"{_title_rule(rule)}: {count}" for rule, count in counts.most_common()))
+    gone = find_retiring(project, exam)
+    _list_filtered(project, [item for item in falling if item.item.question_id not in gone])
 
 
 @ui.errors()
@@ -358,23 +360,25 @@ def draw_proposed(project: Project, exam: str) -> None:
     """Draw the proposed items with their filter values and sources, and a button that accepts the passing ones."""
     with st.spinner("Comparing choices, sources and items"):
         values = exams.item_values(project, exam, "all")
-    if all(one.item.proposal_key is None for one in values):
-        ui.empty("No open proposals", "Write items with a model above.")
-    thresholds = _thresholds(exams.usual_thresholds(values), "proposed ")
-    checked = exams.judged(values, thresholds)
-    proposed = sorted((one for one in checked if one.item.proposal_key is not None), key=lambda one: len(one.hits))
-    passing = sum(not one.hits for one in proposed)
+    if all(item.item.proposal_key is None for item in values):
+        ui.end_empty_screen("No open proposals", "Write items with a model above.")
+    thresholds = _choose_thresholds(exams.usual_thresholds(values), "proposed ")
+    checked = exams.apply_thresholds(values, thresholds)
+    proposed = sorted((item for item in checked if item.item.proposal_key is not None), key=lambda item: len(item.hits))
+    passing = sum(not item.hits for item in proposed)
     st.markdown(f"**{passing} of {text.how_many(len(proposed), 'proposed items')} pass all filters**")
-    presses.doing(
+    presses.act_button(
         f"Accept {text.how_many(passing, 'passing items')}", exams.accept_passing, project, checked, thresholds,
         type="primary", disabled=not passing, key="accept passing",
         said="Accepted as unsaved changes. Save them in the question bank.",
     )  # fmt: skip
-    columns = zip(*(exams.value_row(one.values) for one in proposed), strict=True)
+    columns = zip(*(exams.value_row(item.values) for item in proposed), strict=True)
     picked = st.dataframe(
         {
-            "Item": [one.item.text for one in proposed],
-            "Failed filters": [", ".join(dict.fromkeys(_title(hit.rule) for hit in one.hits)) for one in proposed],
+            "Item": [item.item.text for item in proposed],
+            "Failed filters": [
+                ", ".join(dict.fromkeys(_title_rule(hit.rule) for hit in item.hits)) for item in proposed
+            ],
             **dict(zip(exams.VALUE_COLUMNS, columns, strict=True)),
         },
         hide_index=True,
@@ -385,14 +389,14 @@ def draw_proposed(project: Project, exam: str) -> None:
         column_config={"Item": st.column_config.TextColumn(width="large")},
     )
     at = next(iter(picked.selection.rows), 0)
-    exam_facts.show(project, proposed[at if at < len(proposed) else 0].item)
+    exam_facts.draw_item(project, proposed[at if at < len(proposed) else 0].item)
 
 
-def _title(rule: str) -> str:
+def _title_rule(rule: str) -> str:
     return TITLES.get(rule, rule.capitalize())
 
 
-def _thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thresholds:
+def _choose_thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thresholds:
     given: dict[str, float | None] = {}
     with st.expander("Thresholds", expanded=True):
         columns = st.columns(3)
@@ -414,13 +418,13 @@ def _thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thresholds:
 
 
 def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
-    rows = [(one, hit) for one in falling for hit in one.hits]
+    rows = [(failing, hit) for failing in falling for hit in failing.hits]
     if not rows:
         return
     picked = st.dataframe(
         {
-            "Item": [one.item.text for one, _ in rows],
-            "Filter": [_title(hit.rule) for _, hit in rows],
+            "Item": [failing.item.text for failing, _ in rows],
+            "Filter": [_title_rule(hit.rule) for _, hit in rows],
             # The number of the pattern that matched is not a measured value.
             "Value": [None if hit.rule == "self-contained" else hit.value for _, hit in rows],
             "Threshold": [hit.threshold for _, hit in rows],
@@ -445,4 +449,4 @@ def _list_filtered(project: Project, falling: Sequence[exams.Checked]) -> None:
         st.caption("Select items to see them or to retire them.")
         return
     _retire_button(project, [item.question_id for item in chosen], key="retire falling", help=RETIRING)
-    exam_facts.show(project, chosen[0])
+    exam_facts.draw_item(project, chosen[0])

@@ -9,12 +9,12 @@ import streamlit as st
 
 from exam_workbench import audit, bank, exams, exchange, formats, labels, text
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import official_sources, rankings, terms_of
+from exam_workbench.records import official_sources, ranking_scores, terms_of
 from exam_workbench.store import Project
 from pages.parts.shared import policy_widgets, presses, ui
 
 
-def download(
+def draw_download(
     project: Project,
     label: str,
     what: str,
@@ -32,7 +32,7 @@ def download(
     """
     ui.download(
         label,
-        lambda: exchange.recorded(project, author, what, file, make),
+        lambda: exchange.record_export(project, author, what, file, make),
         file,
         type="primary" if primary else "secondary",
         icon=":material/download:" if primary else None,
@@ -42,49 +42,53 @@ def download(
 
 
 @contextmanager
-def _kind(title: str) -> Iterator[None]:
+def _frame_kind(title: str) -> Iterator[None]:
     with st.container(border=True, key=f"file {title}"):
         st.markdown(f"**{title}**")
         yield
 
 
-def others(project: Project) -> None:
+def draw_other_files(project: Project) -> None:
     """Draw all other files."""
     st.header("Other files", anchor=False)
     author, name = ui.person(), project.name
     for terms in terms_of(project):
         st.caption(ui.plain(f"Graded file and project have texts of a data set with terms of use. {terms}"))
-    found, given, counts = len(rankings(project)), len(labels.overrides(project)), bank.counts(project)
+    runs, given, counts = (
+        len(ranking_scores(project)),
+        len(labels.find_overrides(project)),
+        bank.project_counts(project),
+    )
     items, answered = counts["items"], counts["answers of students"]
     with st.container(key="files", horizontal=True):
-        with _kind("Report"):
-            _report(project, author)
-        with _kind("Question bank"):
+        with _frame_kind("Report"):
+            _draw_report(project, author)
+        with _frame_kind("Question bank"):
             about = "All questions of the newest version, including inactive questions."
             jsonl: File = ("JSONL", "bank", "bank.jsonl", partial(exchange.bank_jsonl, project))
-            _files(project, author, about, jsonl, ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)))
+            _draw_files(project, author, about, jsonl, ("CSV", "bank", "bank.csv", partial(exchange.bank_csv, project)))
             _in_form(project, "bank", list(formats.FORMS), lambda form: exchange.bank_in_form(project, form), author)
-        with _kind("Graded file"):
+        with _frame_kind("Graded file"):
             about = "Pool, grades, judgments and runs in the Autograder/RUBRIC format."
             graded = partial(exchange.graded_file, project)
-            _files(project, author, about, ("JSONL.GZ", "graded", "graded.jsonl.gz", graded))
-        with _kind("Leaderboard"):
-            _board(project, author)
-        with _kind("Runs"):
-            about = f"{text.how_many(found, 'runs')} in the TREC format." if found else ""
-            _files(project, author, about, ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)))
-        with _kind("Overrides"):
+            _draw_files(project, author, about, ("JSONL.GZ", "graded", "graded.jsonl.gz", graded))
+        with _frame_kind("Leaderboard"):
+            _draw_board(project, author)
+        with _frame_kind("Runs"):
+            about = f"{text.how_many(runs, 'runs')} in the TREC format." if runs else ""
+            _draw_files(project, author, about, ("ZIP", "runs", "runs.zip", partial(exchange.runs_zip, project)))
+        with _frame_kind("Overrides"):
             about = f"{text.how_many(given, 'overrides')} with author, reason and state." if given else ""
             csv = partial(exchange.overrides_csv, project)
-            _files(project, author, about, ("CSV", "overrides", "overrides.csv", csv))
-        with _kind("Exam"):
+            _draw_files(project, author, about, ("CSV", "overrides", "overrides.csv", csv))
+        with _frame_kind("Exam"):
             about = f"{text.how_many(items, 'items')} with their sources, and the answers of examinees."
             exam: File = ("JSON", "exam", "exam.json", partial(exams.exam_json, project))
             matrix: File = ("CSV", "responses-matrix", "answers.csv", partial(exams.answers_csv, project))
-            _files(project, author, about if items else "", exam, *([matrix] if answered else []))
+            _draw_files(project, author, about if items else "", exam, *([matrix] if answered else []))
         if not project.allows("take everything out"):
             return
-        with _kind("Whole project"):
+        with _frame_kind("Whole project"):
             st.caption("All tables as Parquet files with a manifest. Import the file with `exam import project`.")
             ui.download(
                 "ZIP",
@@ -100,43 +104,47 @@ File = tuple[str, str, str, Callable[[], str | bytes]]
 """A file to download: label of the button, name for the activity log, end of the file name, and its content."""
 
 
-def _files(project: Project, author: str, about: str, *files: File) -> None:
+def _draw_files(project: Project, author: str, about: str, *files: File) -> None:
     """Draw what some files have, and their buttons; without content yet, only a note."""
     st.caption(about or "No content yet.")
     with st.container(horizontal=True):
         for label, what, ending, make in files if about else ():
-            download(project, label, what, f"{project.name}-{ending}", make, author)
+            draw_download(project, label, what, f"{project.name}-{ending}", make, author)
 
 
-def _report(project: Project, author: str) -> None:
-    view = policy_widgets.view()
+def _draw_report(project: Project, author: str) -> None:
+    view = policy_widgets.require_view()
     against = f"compared with {view.against}" if view.against else "without an official leaderboard"
     st.caption(
         f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and figures in one file that"
         " opens offline."
     )
-    if not rankings(project):
+    if not ranking_scores(project):
         st.caption("No runs yet.")
         return
     questions = st.checkbox("With the questions", key="report with questions")
     wanted = ReportRequest(view.measure, view.policy, view.against, questions)
-    download(project, "HTML", "report", f"{project.name}-report.html", lambda: make_report(project, wanted), author)
+    draw_download(
+        project, "HTML", "report", f"{project.name}-report.html", lambda: make_report(project, wanted), author
+    )
 
 
-def _board(project: Project, author: str) -> None:
-    if not rankings(project):
+def _draw_board(project: Project, author: str) -> None:
+    if not ranking_scores(project):
         st.caption("No runs yet.")
         return
     source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source", bind="query-params")
-    measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
-    policy = policy_widgets.chosen(project)
+    measure = policy_widgets.choose_measure(
+        "Measure", cover=source == "exam", key="board measure", shares=source == "exam"
+    )
+    policy = policy_widgets.chosen_policy(project)
     with st.container(horizontal=True):
         for ending, label, write in (
             ("tsv", "TSV", exchange.board_tsv),
             ("json", "JSON", exchange.board_json),
             ("tex", "LaTeX", exchange.board_latex),
         ):
-            download(
+            draw_download(
                 project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
                 lambda write=write: write(labels.leaderboard(project, measure, source, policy)), author,
             )  # fmt: skip
@@ -151,7 +159,7 @@ def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str]
     form = st.selectbox("Form of AutoJudge", forms, index=None, key=f"{what} form", placeholder="Choose a form")
     if form:
         ending = {"trec_eval": "zip", "jsonl": "jsonl"}.get(form, "jsonl" if what == "bank" else "txt")
-        download(
+        draw_download(
             project, f"Download {form}", what, f"{project.name}-{what}-{form}.{ending}", lambda: make(form), author
         )
 
@@ -159,7 +167,7 @@ def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str]
 PUBLICATIONS_A_PAGE = 6
 
 
-def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
+def draw_publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
     """Draw the form that publishes the qrels, alone or in a bundle, and the earlier publications."""
     st.header("Publish", anchor=False)
     values = "as binary values" if binary else "with graded values"
@@ -167,18 +175,18 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
         f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
         " the same file again later, even after edits."
     )
-    past = exchange.publications(project)
+    past = exchange.list_publications(project)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # After a publication, the field is another one and empty.
         key = f"publication note {project.name} {len(past)}"
         note = st.text_input("Note", key=key, placeholder="Purpose and audience")
-        presses.doing(
-            "Publish qrels", partial(exchange.publish, binary=binary, note=note), project, policy, type="primary",
+        presses.act_button(
+            "Publish qrels", partial(exchange.publish_qrels, binary=binary, note=note), project, policy, type="primary",
             icon=":material/publish:", key="publish", said="Qrels published.",
         )  # fmt: skip
-        presses.doing(
+        presses.act_button(
             "Publish as a bundle",
-            partial(exchange.bundle, binary=binary, note=note, beside=audit.audit_files), project, policy,
+            partial(exchange.bundle_publication, binary=binary, note=note, beside=audit.audit_files), project, policy,
             icon=":material/folder_zip:", disabled=project.read_only, key="publish bundle",
             help="Publishes the qrels in a zip with the manifest, question bank, leaderboards, overrides and audits.",
             said="Published. Download the bundle below.",
@@ -189,10 +197,10 @@ def publishing(project: Project, policy: labels.Policy, binary: bool) -> None:
     pages = -(-len(past) // PUBLICATIONS_A_PAGE)
     page = st.pagination(pages, key="publications page") if pages > 1 else 1
     for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
-        _publication(project, manifest)
+        _draw_publication(project, manifest)
 
 
-def _publication(project: Project, manifest: exchange.Manifest) -> None:
+def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
     number = manifest["publication"]
     file = f"{project.name}-publication-{number}"
     counts, policy = manifest["counts"], manifest["policy"]
@@ -213,14 +221,14 @@ def _publication(project: Project, manifest: exchange.Manifest) -> None:
                     f" or failed, {counts['overridden']:,} overridden"
                 )
             )
-            if files := exchange.bundled(project).get(number):
+            if files := exchange.bundle_sizes(project).get(number):
                 sizes = [f"{file} ({text.file_size(size)})" if size else file for file, size in files.items()]
                 st.caption(f":material/folder_zip: Bundle: {ui.plain(', '.join(sizes))}")
         author = ui.person()
         if files:
             ui.download(
                 "Download bundle",
-                lambda: exchange.bundle_again(project, manifest, author, audit.audit_files),
+                lambda: exchange.reproduce_bundle(project, manifest, author, audit.audit_files),
                 f"{project.name}-bundle-{number}.zip",
                 mime="application/zip",
                 key=f"bundle of {number}",
@@ -229,7 +237,7 @@ def _publication(project: Project, manifest: exchange.Manifest) -> None:
             )
         ui.download(
             "Download qrels",
-            lambda: exchange.reproduce(project, manifest, author),
+            lambda: exchange.reproduce_qrels(project, manifest, author),
             f"{file}.qrels",
             mime="text/plain",
             key=f"qrels of {number}",

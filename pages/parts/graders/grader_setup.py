@@ -91,7 +91,7 @@ NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 
 
-def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> job_plan.Chosen | None:
+def choose_grader(project: Project, key: str, prompt: graders.Prompt | None = None) -> job_plan.Chosen | None:
     """Draw the choice and the settings of a grader; return None and show why while they are invalid.
 
     Args:
@@ -106,7 +106,7 @@ def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> 
     names = {option: kept[option].name for option in fitting} | {kind: graders.GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
     # The default is the grader of the scoring settings.
-    spec = policy_widgets.grader(project)
+    spec = policy_widgets.current_grader(project)
     again = bank.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed.
@@ -117,18 +117,20 @@ def choose(project: Project, key: str, prompt: graders.Prompt | None = None) -> 
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     option = left.selectbox(
         "Grader", options, index=options.index(usual) if usual in options else 0, key=key, bind="query-params",
-        format_func=lambda option: _named(option, names),
+        format_func=lambda option: _name_option(option, names),
     )  # fmt: skip
     named = kept.get(option)
     kind = named.kind if named else option
     st.caption(ui.plain(graders.GRADERS[kind].about))
-    library = bank.prompts(project) | ({} if prompt is None else {prompt.name: prompt})
+    library = bank.list_prompts(project) | ({} if prompt is None else {prompt.name: prompt})
     stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
     stored = named.parameters if named else again.parameters if again and usual == option else {}
     form = Form(f"{key}/{option}/{stamp}", stored)
     with ui.errors():
-        parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
-        chosen = None if parameters is None else job_plan.Chosen(_make(kind, parameters, library), kind, parameters)
+        parameters = dict(form.stored) if kind == "embedding" else _draw_settings(form, kind, library, prompt)
+        chosen = (
+            None if parameters is None else job_plan.Chosen(_make_grader(kind, parameters, library), kind, parameters)
+        )
         if chosen is not None and prompt is None:
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
@@ -154,29 +156,29 @@ def _choose_place(key: str) -> None:
     place = f"{key} place"
     st.session_state[place] = now if now in PLACES else "transformers"
 
-    def follow() -> None:
+    def set_kind() -> None:
         picked = st.session_state[place]
         st.session_state[key] = "embedding" if picked == "embedding" else LANGUAGE_MODEL
         if picked != "embedding":
             st.session_state[f"{key}/{LANGUAGE_MODEL}/ back_end"] = picked
 
     st.segmented_control(
-        "Kind of model", list(PLACES), format_func=PLACES.__getitem__, key=place, required=True, on_change=follow,
+        "Kind of model", list(PLACES), format_func=PLACES.__getitem__, key=place, required=True, on_change=set_kind,
         help="The embedding measures similarity, without a key or GPU. Language models read the passages.",
     )  # fmt: skip
 
 
-def _named(option: str, names: Mapping[str, str]) -> str:
+def _name_option(option: str, names: Mapping[str, str]) -> str:
     name = names.get(option, option)
     return f"{name} (saved)" if option.startswith("saved:") else name
 
 
-def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]) -> graders.Grader:
+def _make_grader(kind: str, parameters: dict[str, Any], library: Mapping[str, graders.Prompt]) -> graders.Grader:
     """Return the same grader object while the settings are equal, so that its model is not loaded again."""
     grader = graders.make_grader(kind, parameters, library)
     known = st.session_state.get("grader at hand")
     # After a change of an API key, the grader is made again.
-    settings = (grader.spec, parameters, graders.current())
+    settings = (grader.spec, parameters, graders.current_access())
     if known is None or known[0] != settings:
         st.session_state["grader at hand"] = known = (settings, grader)
     return known[1]
@@ -200,12 +202,12 @@ def _save_or_remove(project: Project, key: str, chosen: job_plan.Chosen, named: 
                         st.session_state[f"{key} follows"] = named.kind
 
 
-def _settings(
+def _draw_settings(
     form: Form, kind: str, library: Mapping[str, graders.Prompt], prompt: graders.Prompt | None
 ) -> dict[str, Any] | None:
     """Draw the settings of a grader that uses a language model; return None while a required value is missing."""
     if kind == "extractive":
-        return _extractive(form, library)
+        return _draw_extractive(form, library)
     first, second, third = st.columns(3)
     where = form.at(first).select(
         "back_end", "Model location", graders.BACK_ENDS, graders.back_end_name(form.stored), BACK_END_NAMES
@@ -213,7 +215,7 @@ def _settings(
     form = form.beside(where, where == graders.back_end_name(form.stored))
     form.values["back_end"] = where
     checks, addresses = st.container(), st.container()
-    model = _model(form, where, "model", graders.LOCAL_MODEL, second, addresses)
+    model = _choose_model(form, where, "model", graders.LOCAL_MODEL, second, addresses)
     by = None
     if kind == "choice":
         values = graders.CHOICES_BY[1:] if where == "openai" else graders.CHOICES_BY
@@ -225,10 +227,10 @@ def _settings(
                 "Without it, long choices have lower likelihoods. The papers divide by the number of tokens.",
             )  # fmt: skip
     with third:
-        _prompt(form, kind, where, by, library, prompt)
+        _choose_prompt(form, kind, where, by, library, prompt)
     if kind == "answer":
         with checks:
-            _check(form, library)
+            _choose_check(form, library)
     form.check(
         "fence", "Mark the passage as data", where == "openai",
         "Puts the passage between two marks that it cannot forge. The prompt says that the text between them is "
@@ -250,7 +252,7 @@ def _settings(
     return form.values
 
 
-def _model(
+def _choose_model(
     form: Form,
     where: str,
     name: str,
@@ -283,7 +285,7 @@ def _model(
     return model
 
 
-def _prompt(
+def _choose_prompt(
     form: Form,
     kind: str,
     where: str,
@@ -302,7 +304,7 @@ def _prompt(
     form.keep("prompt", name, default)
 
 
-def _check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
+def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     left, right = st.columns(2)
     check = form.at(left).select(
         "check", "Answer check", graders.CHECKS, graders.CHECKS[0], CHECK_NAMES,
@@ -315,18 +317,18 @@ def _check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
     return check
 
 
-def _extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, Any] | None:
-    _model(
+def _draw_extractive(form: Form, library: Mapping[str, graders.Prompt]) -> dict[str, Any] | None:
+    _choose_model(
         form, "transformers", "model", graders.EXTRACTIVE_MODEL, st.container(), st.container(),
         about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
     )  # fmt: skip
     model = graders.LOCAL_MODEL
-    if _check(form, library) == "model":
+    if _choose_check(form, library) == "model":
         first, second = st.columns([2, 3])
         where = form.at(first).select(
             "verify_back_end", "Check model location", graders.BACK_ENDS, "transformers", BACK_END_NAMES,
         )  # fmt: skip
-        model = _model(
+        model = _choose_model(
             form, where, "verify_model", graders.LOCAL_MODEL, second, st.container(), "Model that checks answers"
         )
     with st.expander("More settings"):
@@ -378,8 +380,8 @@ def _endpoint_details(form: Form) -> None:
     form.at(columns[3]).number("attempts", "Attempts", 6, 1, 100, "Attempts to make a call before its pair fails.")
     _tokens_in(form.at(columns[4]))
     extra = form.stored.get("extra")
-    graders.check_further_fields(extra, graders.current())
-    if not graders.current().any_address:
+    graders.check_further_fields(extra, graders.current_access())
+    if not graders.current_access().any_address:
         return
     given = st.text_input(
         "Additional request fields (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',

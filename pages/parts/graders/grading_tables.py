@@ -19,42 +19,42 @@ MODEL, READ, WRITTEN = "Model", "Price per million input tokens", "Price per mil
 CACHED, BATCH = "Price per million cached tokens", "Share of the price in a batch"
 
 
-def past_jobs(project: Project) -> None:
+def draw_past_jobs(project: Project) -> None:
     """Draw the table of all jobs."""
-    found = jobs.jobs(project, "grading")
-    if not found:
+    past = jobs.find_jobs(project, "grading")
+    if not past:
         return
     st.header("Jobs", anchor=False)
-    told = dict.fromkeys((job.key for job in found), None) | {
-        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in grading.bills(project)
+    estimates = dict.fromkeys((job.key for job in past), None) | {
+        bill.job: bill.told["input_tokens"] + bill.told["output_tokens"] for bill in grading.list_bills(project)
     }
-    _table(
+    _draw_table(
         {
-            "Started": [job.started_at for job in found],
-            "Grader": [job.name for job in found],
-            "State": [job.state for job in found],
-            "Pairs": [job.total or None for job in found],
-            "Graded": [job.done for job in found],
-            "Failed": [job.failed for job in found],
-            "Calls": [job.calls or None for job in found],
-            "Input tokens": [job.input_tokens or None for job in found],
-            "Cached tokens": [job.cached_tokens or None for job in found],
-            "Output tokens": [job.output_tokens or None for job in found],
-            "Thinking tokens": [job.thinking_tokens or None for job in found],
-            "Estimated tokens": [told[job.key] for job in found],
-            "Cost": [job.cost or None for job in found],
-            "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in found],
-            "Started by": [job.author for job in found],
-            "Message": [job.message or None for job in found],
+            "Started": [job.started_at for job in past],
+            "Grader": [job.name for job in past],
+            "State": [job.state for job in past],
+            "Pairs": [job.total or None for job in past],
+            "Graded": [job.done for job in past],
+            "Failed": [job.failed for job in past],
+            "Calls": [job.calls or None for job in past],
+            "Input tokens": [job.input_tokens or None for job in past],
+            "Cached tokens": [job.cached_tokens or None for job in past],
+            "Output tokens": [job.output_tokens or None for job in past],
+            "Thinking tokens": [job.thinking_tokens or None for job in past],
+            "Estimated tokens": [estimates[job.key] for job in past],
+            "Cost": [job.cost or None for job in past],
+            "Estimated cost": [(job.request.get("told") or {}).get("cost") for job in past],
+            "Started by": [job.author for job in past],
+            "Message": [job.message or None for job in past],
         }
     )
 
 
-def _table(columns: dict[str, list[Any]]) -> None:
+def _draw_table(columns: dict[str, list[Any]]) -> None:
     """Draw a table without columns that are empty in every row, so that the others are in sight."""
-    said = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    filled = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     st.dataframe(
-        said,
+        filled,
         column_config={
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
             **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Cost", "Estimated cost")},
@@ -65,28 +65,28 @@ def _table(columns: dict[str, list[Any]]) -> None:
     )
 
 
-def known_graders(project: Project) -> None:
+def draw_known_graders(project: Project) -> None:
     """Draw every grader with grades in this project."""
-    found = bank.stored_graders(project)
-    if not found:
+    stored = bank.stored_graders(project)
+    if not stored:
         return
     calls: dict[str, int] = {}
     cost: dict[str, float] = {}
-    for job in jobs.jobs(project, "grading"):
+    for job in jobs.find_jobs(project, "grading"):
         calls[job.name] = calls.get(job.name, 0) + (job.calls or 0)
         cost[job.name] = cost.get(job.name, 0.0) + (job.cost or 0.0)
     st.header("Graders", anchor=False)
-    _table(
+    _draw_table(
         {
-            "Grader": [g.spec.name for g in found],
-            "Grades": [g.grades for g in found],
-            "Failed attempts": [g.failures for g in found],
-            "Calls": [calls.get(g.spec.name) or None for g in found],
-            "Cost": [cost.get(g.spec.name) or None for g in found],
-            "Method": [g.spec.method for g in found],
-            "Prompt": [g.spec.prompt or None for g in found],
-            "Model": [g.spec.model for g in found],
-            "Fingerprint": [g.spec.fingerprint for g in found],
+            "Grader": [g.spec.name for g in stored],
+            "Grades": [g.grades for g in stored],
+            "Failed attempts": [g.failures for g in stored],
+            "Calls": [calls.get(g.spec.name) or None for g in stored],
+            "Cost": [cost.get(g.spec.name) or None for g in stored],
+            "Method": [g.spec.method for g in stored],
+            "Prompt": [g.spec.prompt or None for g in stored],
+            "Model": [g.spec.model for g in stored],
+            "Fingerprint": [g.spec.fingerprint for g in stored],
         }
     )
 
@@ -98,7 +98,7 @@ def price_table(project: Project) -> None:
             "Model prices in a currency of your choice, used for cost estimates and cost limits. Use each model name "
             "exactly as in its grader."
         )
-        known = bank.prices(project)
+        known = bank.model_prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
         amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
         st.data_editor(
@@ -133,10 +133,10 @@ def price_table(project: Project) -> None:
         )
         changes: dict[str, Any] = st.session_state[key]
         if any(changes.values()):
-            presses.doing("Save prices", _save, project, known, changes, type="primary", key="save prices")
+            presses.act_button("Save prices", _save_prices, project, known, changes, type="primary", key="save prices")
 
 
-def _save(project: Project, known: dict[str, Price], changes: dict[str, Any], author: str) -> None:
+def _save_prices(project: Project, known: dict[str, Price], changes: dict[str, Any], author: str) -> None:
     """Save the changes of the editor."""
     models = list(known)
     for row in changes["deleted_rows"]:
@@ -145,14 +145,14 @@ def _save(project: Project, known: dict[str, Price], changes: dict[str, Any], au
         before = models[int(row)]
         price = known[before]
         stored = {READ: price.input, WRITTEN: price.output, CACHED: price.cached, BATCH: price.batch}
-        _set(project, {MODEL: before, **stored} | cells, author)
+        _set_model_price(project, {MODEL: before, **stored} | cells, author)
         if cells.get(MODEL, before) != before:
             bank.set_price(project, before, None, author)
     for cells in changes["added_rows"]:
-        _set(project, cells, author)
+        _set_model_price(project, cells, author)
 
 
-def _set(project: Project, cells: dict[str, Any], author: str) -> None:
+def _set_model_price(project: Project, cells: dict[str, Any], author: str) -> None:
     read, written = cells.get(READ), cells.get(WRITTEN)
     if read is None or written is None:
         raise errors.InputError(
@@ -169,18 +169,19 @@ def _set(project: Project, cells: dict[str, Any], author: str) -> None:
 
 def waiting_batches(project: Project) -> None:
     """Draw the waiting batches that no job of this process is watching."""
-    for name in sorted({job.name for job in jobs.jobs(project, "grading", state="waiting")}):
+    for name in sorted({job.name for job in jobs.find_jobs(project, "grading", state="waiting")}):
         spec = bank.find_grader(project, name).spec
         with st.container(border=True), ui.errors():
             st.container(key=f"batches {spec.fingerprint}").markdown(
-                f"**{ui.plain(name)}** has batches at the endpoint. {ui.plain(grading.standing(project, spec).said)}."
+                f"**{ui.plain(name)}** has batches at the endpoint. "
+                f"{ui.plain(grading.batch_standing(project, spec).said)}."
             )
             st.caption("State at the last check. Check again to import new answers.")
             if presses.button("Check batches", icon=":material/refresh:", key=f"look {spec.fingerprint}"):
                 if (grader := bank.grader_again(project, spec)) is not None:
                     # A limit of 0 only resumes the waiting batches and sends no new ones.
                     request = grading.Request(grading.Scope(limit=0), batch=True)
-                    presses.do(grading.start_job, project, grader, request)
+                    presses.run_act(grading.start_job, project, grader, request)
                 else:
                     st.warning(
                         "The settings of this grader are missing. Set it up above as it was before.",
@@ -200,21 +201,23 @@ ABOUT: dict[grading.Which, str] = {
 }
 
 
-def failed_pairs(project: Project, running: bool) -> None:
+def draw_failed_pairs(project: Project, running: bool) -> None:
     """Draw the section, if a grader has such pairs.
 
     Args:
         running: whether a job runs, so that no other can start.
     """
     version = bank.latest_version(project)
-    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in bank.stored_graders(project)}
-    found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
-    if not found:
+    failing = {
+        grader.spec.name: (grader, _count_reasons(project, grader, version)) for grader in bank.stored_graders(project)
+    }
+    failing = {name: (grader, counts) for name, (grader, counts) in failing.items() if any(counts.values())}
+    if not failing:
         return
     st.header("Failed and default ratings", anchor=False)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    name = left.selectbox("Grader", list(found), key="failed_of", bind="query-params")
-    grader, counts = found[name]
+    name = left.selectbox("Grader", list(failing), key="failed_of", bind="query-params")
+    grader, counts = failing[name]
     totals = {which: sum(number for _, number in listed) for which, listed in counts.items()}
     kinds: list[grading.Which] = [which for which in TITLES if totals[which]]
     which = right.segmented_control(
@@ -223,7 +226,7 @@ def failed_pairs(project: Project, running: bool) -> None:
     )  # fmt: skip
     st.caption(ABOUT[which])
     if which == "failed":
-        _again(project, grader, totals["failed"], running)
+        _draw_retry(project, grader, totals["failed"], running)
     listed = counts[which]
     by_reason = dict(listed[:REASONS])
     reason = None
@@ -237,16 +240,18 @@ def failed_pairs(project: Project, running: bool) -> None:
     page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1
     offset = (min(page, pages) - 1) * PAIRS_A_PAGE
     for pair in grading.doubtful_pairs(project, grader, which, version, reason, offset, PAIRS_A_PAGE):
-        _pair(pair)
+        _draw_failed_pair(pair)
 
 
-def _counts(project: Project, grader: bank.StoredGrader, version: int) -> dict[grading.Which, list[tuple[str, int]]]:
+def _count_reasons(
+    project: Project, grader: bank.StoredGrader, version: int
+) -> dict[grading.Which, list[tuple[str, int]]]:
     # Most graders have never failed; for those there is no need to search the bank and the pool.
     among: dict[grading.Which, int] = {"failed": grader.failures, "defaulted": grader.grades}
     return {
         which: project.cached(
             ("doubtful", grader.key, which, version),
-            partial(grading.reasons, project, grader, which, version),
+            partial(grading.count_reasons, project, grader, which, version),
             cache.LABELS,
         )
         if among[which]
@@ -255,7 +260,7 @@ def _counts(project: Project, grader: bank.StoredGrader, version: int) -> dict[g
     }
 
 
-def _again(project: Project, stored: bank.StoredGrader, failed: int, running: bool) -> None:
+def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, running: bool) -> None:
     grader = bank.grader_again(project, stored.spec)
     if grader is None:
         st.container(key="not-asked-again").caption(
@@ -265,26 +270,26 @@ def _again(project: Project, stored: bank.StoredGrader, failed: int, running: bo
         return
     with st.expander("Retry of failed pairs"):
         request = grading.Request(grading.Scope(only_failed=True))
-        job_plan.tag(project, grader, request, failed, " failed")
-        request = job_plan.budget(project, grader, request, "failed")
+        job_plan.draw_tag(project, grader, request, failed, " failed")
+        request = job_plan.draw_budget(project, grader, request, "failed")
         if running:
             st.caption("A job is running. Wait until it ends, or cancel it.")
         label = f"Retry failed pairs ({failed:,})"
-        presses.doing(
+        presses.act_button(
             label, grading.start_job, project, grader, request, type="primary", disabled=running, key="ask failed"
         )
 
 
-def _pair(pair: grading.Doubtful) -> None:
+def _draw_failed_pair(pair: grading.Doubtful) -> None:
     times = f" · {pair.attempts:,} attempts" if pair.attempts > 1 else ""
-    question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
+    question, passage = ui.shorten_text(pair.asked.text, 70), ui.shorten_text(" ".join(pair.passage.split()), 60)
     label = f"**{ui.plain(question)}** {ui.plain(passage)}"
     with st.expander(label), st.container(key=f"failed {hash((pair.asked, pair.passage_id))}"):
         reason = pair.reason[:1].upper() + pair.reason[1:].rstrip(".")
         if pair.rating is None:
             st.text(f"{reason} · no rating{times}")
         else:
-            st.html(f"{look.rating(pair.rating, 'Rating')} {html.visible(reason + times)}")
+            st.html(f"{look.rating_html(pair.rating, 'Rating')} {html.as_html(reason + times)}")
         if pair.asked.text != question:
             st.text(pair.asked.text)
         if pair.asked.text != pair.query:
@@ -296,4 +301,4 @@ def _pair(pair: grading.Doubtful) -> None:
             st.code(pair.raw, language=None, wrap_lines=True)
         st.caption("Passage")
         st.text(pair.passage)
-        ui.go("passages", "Open passage", query=pair.query_id, passage=pair.passage_id)
+        ui.draw_link("passages", "Open passage", query=pair.query_id, passage=pair.passage_id)

@@ -7,7 +7,7 @@ from datetime import datetime
 import streamlit as st
 
 from exam_workbench import bank, errors, graders, grading, jobs, review, text, types
-from exam_workbench.records import passage_texts, sources
+from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
 from pages.parts.shared import html, job_plan, look, policy_widgets, presses, ui
 
@@ -40,7 +40,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Ques
         questions: gives the questions of a query to choose from.
         key: distinguishes the widgets of several panels.
     """
-    queries = ui.told_apart({query.query_id: query.text for query in bank.overview(project)})
+    queries = ui.told_apart({query.query_id: query.text for query in bank.query_overviews(project)})
     if not queries:
         st.caption("No queries yet. Import queries to run a trial.")
         return None
@@ -53,15 +53,15 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Ques
         st.container(key="nothing-to-ask").caption("This query has no suitable question. Choose another query.")
         return None
     if list(asked) != [query]:
-        texts = ui.told_apart({name: ui.shortened(one.text or name, LABEL) for name, one in asked.items()})
+        texts = ui.told_apart({name: ui.shorten_text(one.text or name, LABEL) for name, one in asked.items()})
         question = st.selectbox(
             "Question", list(asked), format_func=texts.__getitem__,
             key=f"{key} question of {query}", persist_state="session",
         )  # fmt: skip
     else:
         question = query
-    found = review.search(project, None, review.Filters(query_id=query), PASSAGES, page=1).rows
-    excerpts = ui.told_apart({row.passage_id: ui.shortened(row.excerpt, LABEL) for row in found if row.excerpt})
+    found = review.search_passages(project, None, review.Filters(query_id=query), PASSAGES, page=1).rows
+    excerpts = ui.told_apart({row.passage_id: ui.shorten_text(row.excerpt, LABEL) for row in found if row.excerpt})
     if not excerpts:
         st.caption("This query has no passages with text. Import passages first.")
         return None
@@ -72,15 +72,15 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[types.Ques
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
-def ask(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) -> None:
+def draw_trial(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) -> None:
     """Draw the button that starts a trial, and its result while grader and pair stay the same."""
     grader = chosen.grader
     about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
     if presses.button(
         "Start trial", key=f"{key} ask", icon=":material/play_arrow:", disabled=not project.allows("ask models")
     ):
-        with st.spinner(waiting(chosen, datetime.now()), show_time=True):
-            st.session_state[f"{key} answer"] = (about, _asked(project, grader, pair))
+        with st.spinner(describe_wait(chosen, datetime.now()), show_time=True):
+            st.session_state[f"{key} answer"] = (about, _try_pair(project, grader, pair))
     held, answer = st.session_state.get(f"{key} answer", (None, None))
     if held != about:
         return
@@ -92,7 +92,7 @@ def ask(project: Project, chosen: job_plan.Chosen, pair: Pair, key: str) -> None
         show_trial(answer, chosen)
 
 
-def waiting(chosen: job_plan.Chosen, since: datetime) -> str:
+def describe_wait(chosen: job_plan.Chosen, since: datetime) -> str:
     """Return Markdown that states the awaited model and the start time."""
     spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
     if chosen.address is not None:
@@ -102,7 +102,7 @@ def waiting(chosen: job_plan.Chosen, since: datetime) -> str:
     return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
-def _asked(project: Project, grader: graders.Grader, pair: Pair) -> graders.Trial | errors.WorkbenchError:
+def _try_pair(project: Project, grader: graders.Grader, pair: Pair) -> graders.Trial | errors.WorkbenchError:
     try:
         return graders.try_pair(grader, pair.asked, pair.passage, jobs.trial_control(project, grader))
     except errors.WorkbenchError as error:
@@ -177,19 +177,19 @@ def grade_html(grade: types.Grade, top: int) -> str:
     """Return a grade with a rating as HTML."""
     words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
     if grade.confidence is not None:
-        words.append(f"model's confidence {ui.percent(grade.confidence)}")
+        words.append(f"model's confidence {ui.as_percent(grade.confidence)}")
     if grade.distribution:
         words.append(f"entropy {types.entropy(grade.distribution):.2f} bits")
-    said = "".join(f"<span>{html.visible(word)}</span>" for word in words)
-    return f'<div class="ew-grade">{look.rating(grade.rating)}{said}</div>{_spread(grade.distribution or ())}'
+    said = "".join(f"<span>{html.as_html(word)}</span>" for word in words)
+    return f'<div class="ew-grade">{look.rating_html(grade.rating)}{said}</div>{_spread_html(grade.distribution or ())}'
 
 
-def _spread(probabilities: Sequence[float]) -> str:
+def _spread_html(probabilities: Sequence[float]) -> str:
     """Return the probability of every rating, as bars."""
     if not probabilities:
         return ""
     rows = "".join(
-        f'<tr><th scope="row">{look.rating(rating)}</th>'
+        f'<tr><th scope="row">{look.rating_html(rating)}</th>'
         f'<td class="track"><div class="bar" style="width: {share:.1%}; background: var(--ew-r{rating})"></div></td>'
         f"<td>{share:.0%}</td></tr>"
         for rating, share in enumerate(probabilities)
@@ -202,7 +202,7 @@ SIZE = 10
 
 def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
     """Draw the button that grades the sample, and the result for this grader."""
-    judged = sources(project)
+    judged = judgment_sources(project)
     grader = chosen.grader
     sample = grading.judged_sample(project, grader.spec, judged[0], SIZE) if judged else []
     if not sample:
@@ -211,53 +211,53 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
         )
         return
     scope = grading.Scope(passages=tuple((query, passage) for query, passage, _ in sample), retry_failed=True)
-    found = job_plan.planned(project, grader, scope)
-    if found.to_grade:
+    plan = job_plan.cached_plan(project, grader, scope)
+    if plan.to_grade:
         # A person waits for the result, so the job does not wait long for an endpoint that is down.
         request = grading.Request(scope, patience=0.0)
-        tag = job_plan.price_tag(project, grader, request, found.to_grade)
+        tag = job_plan.price_tag(project, grader, request, plan.to_grade)
         calls = f" Calls: {tag.calls:,}." if tag and tag.calls else ""
         cost = f" Estimated cost: {tag.cost:,.4f}." if tag and tag.cost else ""
         what = text.how_many(len(sample), "judged passages")
         st.caption(
             f"{what} of {ui.plain(judged[0])}, spread over the judgments."
-            f" To grade: {text.how_many(found.to_grade, 'pairs')}.{calls}{cost} The grades are kept."
+            f" To grade: {text.how_many(plan.to_grade, 'pairs')}.{calls}{cost} The grades are kept."
         )
-        retry = f"Retry {text.how_many(found.to_grade, 'failed pairs')}"
-        label = retry if found.failed == found.to_grade else f"Grade {what}"
-        presses.doing(
+        retry = f"Retry {text.how_many(plan.to_grade, 'failed pairs')}"
+        label = retry if plan.failed == plan.to_grade else f"Grade {what}"
+        presses.act_button(
             label, job_plan.remember_and_start, project, chosen, request, icon=":material/science:",
             key="grade sample", disabled=not project.allows("grade"),
         )  # fmt: skip
-    outcome = grading.sample_outcome(project, grader.spec, sample, policy_widgets.chosen(project))
+    outcome = grading.sample_outcome(project, grader.spec, sample, policy_widgets.chosen_policy(project))
     if outcome is not None:
-        _outcome(project, outcome, chosen)
+        _draw_outcome(project, outcome, chosen)
 
 
-def _outcome(project: Project, found: grading.SampleOutcome, chosen: job_plan.Chosen) -> None:
+def _draw_outcome(project: Project, sample: grading.SampleOutcome, chosen: job_plan.Chosen) -> None:
     with st.container(key="sample-outcome"):
         st.markdown(
-            f"**{found.agreeing:,} of {text.how_many(found.labelled, 'passages')} agree** with the assessors on"
+            f"**{sample.agreeing:,} of {text.how_many(sample.labelled, 'passages')} agree** with the assessors on"
             " relevance"
-            f" (label from {found.min_rating}, judgment from {found.min_judgment})."
+            f" (label from {sample.min_rating}, judgment from {sample.min_judgment})."
         )
-        if found.calls:
-            rest = job_plan.planned(project, chosen.grader, grading.Scope(retry_failed=True)).to_grade
-            cost, whole = found.cost, found.cost_of(rest)
+        if sample.calls:
+            rest = job_plan.cached_plan(project, chosen.grader, grading.Scope(retry_failed=True)).to_grade
+            cost, whole = sample.cost, sample.cost_of(rest)
             money = (
                 "No price is set for this model."
                 if cost is None or whole is None
                 else f"Cost: {cost:,.4f}. At this price, the remaining {text.how_many(rest, 'pairs')} cost"
                 f" {whole:,.2f}."
             )
-            st.caption(f"Calls: {found.calls:,}. Failed pairs: {found.failed:,} of {found.pairs:,}. {money}")
-    texts = passage_texts(project, [tried.passage_id for tried in found.passages])
+            st.caption(f"Calls: {sample.calls:,}. Failed pairs: {sample.failed:,} of {sample.pairs:,}. {money}")
+    texts = passage_texts(project, [tried.passage_id for tried in sample.passages])
     st.dataframe(
         {
-            "Judgment": [tried.judgment for tried in found.passages],
-            "Label": [tried.label for tried in found.passages],
-            "Query": [tried.query_id for tried in found.passages],
-            "Passage": [texts.get(tried.passage_id, tried.passage_id) for tried in found.passages],
+            "Judgment": [tried.judgment for tried in sample.passages],
+            "Label": [tried.label for tried in sample.passages],
+            "Query": [tried.query_id for tried in sample.passages],
+            "Passage": [texts.get(tried.passage_id, tried.passage_id) for tried in sample.passages],
         },
         hide_index=True, key="sample table", placeholder="–",
         column_config={"Passage": st.column_config.TextColumn(width="large")},

@@ -14,23 +14,27 @@ from pages.parts.shared import presses, ui
 
 def draw(project: Project) -> None:
     """Draw what is known about the reliability of one grader with grades."""
-    found = {one.spec.name: one for one in bank.graders(project) if one.grades}
-    if not found:
+    graders = {grader_row.spec.name: grader_row for grader_row in bank.label_graders(project) if grader_row.grades}
+    if not graders:
         return
     st.header("Trust in a grader", anchor=False)
-    name = str(st.selectbox("Grader", list(found), key="trusted", bind="query-params"))
-    grader = found[name]
-    _card(project, grader)
-    _watch(project, grader.spec)
+    name = str(st.selectbox("Grader", list(graders), key="trusted", bind="query-params"))
+    grader = graders[name]
+    _draw_card(project, grader)
+    _draw_watch(project, grader.spec)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        presses.doing("Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card")
+        presses.act_button("Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card")
         pairs = st.number_input("Pairs per change", 1, None, grading.PROBED, key="probed", width=150)
         if presses.button("Test robustness", icon=":material/shield:", key="probe"):
-            _ask(project, grader.spec, lambda made, control: grading.probe(project, made, ui.author(), control, pairs))
+            _ask_grader(
+                project,
+                grader.spec,
+                lambda made, control: grading.probe_grader(project, made, ui.author(), control, pairs),
+            )
         _watch_button(project, grader.spec)
 
 
-def _card(project: Project, grader: bank.StoredGrader) -> None:
+def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
     card = audit.find_card(project, grader)
     box = st.container(key="card")
     if card is None:
@@ -40,20 +44,23 @@ def _card(project: Project, grader: bank.StoredGrader) -> None:
     shown = card.content
     box.caption(
         ui.plain(
-            f"Failed {ui.percent(shown['failed'])}, default ratings {ui.percent(shown['defaulted'])}, same rating when"
-            f" asked again {ui.percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
+            f"Failed {ui.as_percent(shown['failed'])}, default ratings {ui.as_percent(shown['defaulted'])}, same "
+            "rating when"
+            f" asked again {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
             f" cost {shown['cost'] or 0:.2f}."
         )
     )
     agreement = shown["agreement"] or {"by_label": {}, "by_system": {}}
     left, middle, right = st.columns(3)
-    _rates(left, "Share relevant by label", [(f"label {name}", rate) for name, rate in agreement["by_label"].items()])
-    _rates(middle, "Kappa by system", list(agreement["by_system"].items()))
+    _draw_rates(
+        left, "Share relevant by label", [(f"label {name}", rate) for name, rate in agreement["by_label"].items()]
+    )
+    _draw_rates(middle, "Kappa by system", list(agreement["by_system"].items()))
     flips = [(one["change"], {**one, "value": one["share"], "judged": one["pairs"]}) for one in shown["flips"]]
-    _rates(right, "Flips by change of the passage", flips)
+    _draw_rates(right, "Flips by change of the passage", flips)
 
 
-def _rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> None:
+def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> None:
     if not rates:
         return
     place.caption(title)
@@ -72,8 +79,8 @@ def _rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> N
     )
 
 
-def _watch(project: Project, spec: GraderSpec) -> None:
-    state = bank.drift(project, spec)
+def _draw_watch(project: Project, spec: GraderSpec) -> None:
+    state = bank.grader_drift(project, spec)
     box = st.container(key="drift")
     if state is not None:
         box.caption(f":material/{'warning' if state.alarm else 'visibility'}: {ui.plain(state.says)}")
@@ -84,17 +91,17 @@ def _watch(project: Project, spec: GraderSpec) -> None:
 
 
 def _watch_button(project: Project, spec: GraderSpec) -> None:
-    state = bank.drift(project, spec)
+    state = bank.grader_drift(project, spec)
     if spec.parameters.get("back_end") != "openai" or (state is not None and state.alarm is not None):
         return
     label = "Watch the model" if state is None else "Check the model now"
     calls = grading.SENTINELS if state is None else grading.AGAIN
     about = f"Asks up to {calls} graded pairs again."
     if presses.button(label, key="watch", icon=":material/visibility:", help=about):
-        _ask(project, spec, lambda made, control: grading.watch(project, made, ui.author(), control))
+        _ask_grader(project, spec, lambda made, control: grading.watch_grader(project, made, ui.author(), control))
 
 
-def _ask(project: Project, spec: GraderSpec, act: Callable[[Grader, Any], object]) -> None:
+def _ask_grader(project: Project, spec: GraderSpec, act: Callable[[Grader, Any], object]) -> None:
     """Run an act that asks the grader, if it can be made here."""
     with ui.errors(rerun=True), st.spinner("Asking the grader"):
         grader = bank.grader_again(project, spec)

@@ -17,34 +17,34 @@ from exam_workbench.store import (
     Backup,
     Project,
     Schedule,
-    backup,
-    backups,
-    create,
+    back_up_project,
+    create_project,
+    find_backups,
+    find_schedule,
     last_failure,
+    list_earlier_copies,
     new_file,
-    schedule,
-    set_aside,
-    set_schedule,
+    set_backup_schedule,
 )
 from pages.parts.shared import login, presses, ui
 
 NAME, MADE = "name of the new project", "project was made"
 
 
-def _belongs(project: Project) -> None:
+def _make_organizer(project: Project) -> None:
     """Make the logged-in person the organizer of their new project."""
-    if (identity := login.identity()) is not None:
+    if (identity := login.current_identity()) is not None:
         set_member(project, identity, "organizer", ui.author(), ui.author())
 
 
-def creation(may: bool = True) -> None:
+def draw_creation(may: bool = True) -> None:
     """Draw two forms that create a project: an empty one, or the demo.
 
     Args:
         may: whether the person is an organizer of the open project; on a server with login, only organizers create
             projects.
     """
-    if login.needed() and not may:
+    if login.is_required() and not may:
         st.text(
             "Only organizers of a project can create projects here. On the server, use exam init and then exam people"
             " add."
@@ -62,11 +62,11 @@ def creation(may: bool = True) -> None:
         if st.form_submit_button("Create project", type="primary", key="create project"):
             with ui.errors():
                 path = new_file(name)
-                project = create(path)
-                _belongs(project)
+                project = create_project(path)
+                _make_organizer(project)
                 project.close()
                 st.session_state[MADE] = True
-                choose(path.stem)
+                open_project(path.stem)
     with right, st.container(border=True):
         st.markdown("**Demo**")
         st.text(
@@ -80,41 +80,41 @@ def creation(may: bool = True) -> None:
             with st.status("Creating the demo project", expanded=True) as box:
                 author = ui.author()
 
-                def finish(project: Project) -> None:
-                    _belongs(project)
+                def finish_demo(project: Project) -> None:
+                    _make_organizer(project)
                     exams.sit_by_rules(project, author, st.text)
 
-                exchange.make_demo(path, author, True, st.text, finish)
+                exchange.make_demo(path, author, True, st.text, finish_demo)
                 box.update(state="complete")
-            choose("demo")
-    removed()
+            open_project("demo")
+    draw_removed()
 
 
 SHOWN = 10
 """Largest number of listed backups."""
 
 
-def safekeeping(project: Project) -> None:
+def draw_backups(project: Project) -> None:
     """Draw the section on backups, initially collapsed."""
     with st.expander("Backups", icon=":material/shield:", key="backups", on_change="rerun") as part:
         if part.open:
             with ui.errors():
-                _now(project)
+                _draw_backup_now(project)
                 if not project.read_only:
                     _by_themselves(project)
-            _listed(project)
+            _draw_backup_list(project)
 
 
-def _now(project: Project) -> None:
-    if told := st.session_state.pop("backup made", None):
-        st.container(key="backup-made").success(told, icon=":material/check:")
+def _draw_backup_now(project: Project) -> None:
+    if message := st.session_state.pop("backup made", None):
+        st.container(key="backup-made").success(message, icon=":material/check:")
 
-    def make(author: str) -> None:
+    def make_backup(author: str) -> None:
         with st.spinner("Copying the project and checking the copy. You can close this tab."):
-            made = backup(project, author=author)
+            made = back_up_project(project, author=author)
         st.session_state["backup made"] = f"Backup {ui.plain(made.path.name)} created and checked."
 
-    presses.doing("Make a backup now", make, key="make a backup")
+    presses.act_button("Make a backup now", make_backup, key="make a backup")
     st.caption(
         "You can keep working during a backup. To restore a backup, close the app and run"
         " `exam restore BACKUP --project FILE`."
@@ -122,7 +122,7 @@ def _now(project: Project) -> None:
 
 
 def _by_themselves(project: Project) -> None:
-    current = schedule(project)
+    current = find_schedule(project)
     with st.form("backups by themselves", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         hours = st.number_input(
             "Hours between backups", 0, MOST_HOURS, current.hours, key="backup hours",
@@ -130,23 +130,23 @@ def _by_themselves(project: Project) -> None:
         )  # fmt: skip
         keep = st.number_input("Backups to keep", 1, MOST_KEPT, current.keep, key="backups kept")
         if st.form_submit_button("Save schedule", key="set backups"):
-            set_schedule(project, Schedule(int(hours), int(keep)), ui.author())
+            set_backup_schedule(project, Schedule(int(hours), int(keep)), ui.author())
             st.rerun()
     if failed := last_failure(project):
         st.warning(f"The last backup failed. {ui.plain(failed)}", icon=":material/warning:")
 
 
-def _listed(project: Project) -> None:
-    found = [*backups(project.path), *set_aside(project.path)]
-    if not found:
+def _draw_backup_list(project: Project) -> None:
+    copies = [*find_backups(project.path), *list_earlier_copies(project.path)]
+    if not copies:
         st.container(key="no-backup").text("No backups yet.")
         return
     st.dataframe(
         {
-            "Made at": [one.made_at for one in found],
-            "Size, MB": [one.size / 1e6 for one in found],
-            "Reason": [one.why for one in found],
-            "File": [one.path.name for one in found],
+            "Made at": [copy.made_at for copy in copies],
+            "Size, MB": [copy.size / 1e6 for copy in copies],
+            "Reason": [copy.why for copy in copies],
+            "File": [copy.path.name for copy in copies],
         },
         hide_index=True,
         column_config={
@@ -154,17 +154,17 @@ def _listed(project: Project) -> None:
             "Size, MB": st.column_config.NumberColumn(format="%.1f"),
         },
     )
-    _download(project, found[:SHOWN])
+    _draw_download(project, copies[:SHOWN])
 
 
-def _download(project: Project, found: list[Backup]) -> None:
+def _draw_download(project: Project, copies: list[Backup]) -> None:
     author = ui.person()
-    names = {one.path.name: one for one in found}
+    names = {copy.path.name: copy for copy in copies}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox("Backup to download", list(names), key="backup to download")
         ui.download(
             "Download backup",
-            lambda: _content(project, author, names[name]),
+            lambda: _backup_content(project, author, names[name]),
             name,
             mime="application/octet-stream",
             icon=":material/download:",
@@ -174,9 +174,9 @@ def _download(project: Project, found: list[Backup]) -> None:
         )
 
 
-def _content(project: Project, author: str, one: Backup) -> bytes:
+def _backup_content(project: Project, author: str, copy: Backup) -> bytes:
     with project.doing("take everything out", author=author):
-        return exchange.recorded(project, author, "backup", one.path.name, one.path.read_bytes)
+        return exchange.record_export(project, author, "backup", copy.path.name, copy.path.read_bytes)
 
 
 REMOVED = "removed project"
@@ -194,19 +194,19 @@ def rename_or_remove(project: Project) -> None:
             )
             renamed = st.form_submit_button("Rename project", key="rename project")
         removed = st.button("Remove project", icon=":material/delete:", key="remove project")
-        st.caption("A removed project is moved to the folder `removed`, with its backups. You can undo this.")
+        st.caption("A removed project is moved to the folder `draw_removed`, with its backups. You can undo this.")
         with ui.errors():
             if renamed:
-                with server.giving_up(project):
+                with server.release_project(project):
                     path = rename_project(project, name, ui.author())
-                choose(path.stem)
+                open_project(path.stem)
             if removed:
-                with server.giving_up(project):
+                with server.release_project(project):
                     st.session_state[REMOVED] = remove_project(project, ui.author())
-                choose(next(iter(ui.projects()), None))
+                open_project(next(iter(ui.list_projects()), None))
 
 
-def choose(name: str | None) -> None:
+def open_project(name: str | None) -> None:
     """Open a project from the next run of the script on."""
     st.session_state["opened"] = name
     st.rerun()
@@ -220,22 +220,22 @@ def undo_removal() -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="removed"):
         st.text(f"Project {removed.name} is removed.")
         if st.button("Undo", icon=":material/undo:", key="undo removal"):
-            _restore(removed)
+            _restore_project(removed)
 
 
-def removed() -> None:
+def draw_removed() -> None:
     """Draw the choice of a removed project to restore; draw nothing without one."""
-    found = {f"{one.name} ({one.removed_at:%Y-%m-%d %H:%M:%S})": one for one in removed_projects()}
-    if (identity := login.identity()) is not None:
-        known = server.with_role({title: one.path for title, one in found.items()}, identity)
-        found = {title: found[title] for title in known}
-    if found:
+    by_title = {f"{gone.name} ({gone.removed_at:%Y-%m-%d %H:%M:%S})": gone for gone in removed_projects()}
+    if (identity := login.current_identity()) is not None:
+        known = server.projects_with_role({title: gone.path for title, gone in by_title.items()}, identity)
+        by_title = {title: by_title[title] for title in known}
+    if by_title:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            title = st.selectbox("Removed project", list(found), key="project to restore")
+            title = st.selectbox("Removed project", list(by_title), key="project to restore")
             if st.button("Restore project", key="restore project"):
-                _restore(found[title])
+                _restore_project(by_title[title])
 
 
-def _restore(removed: RemovedProject) -> None:
+def _restore_project(removed: RemovedProject) -> None:
     with ui.errors():
-        choose(restore_removed(removed, ui.author(), login.identity()).stem)
+        open_project(restore_removed(removed, ui.author(), login.current_identity()).stem)

@@ -12,7 +12,7 @@ from pages.parts.shared import html, presses, request_guard, ui
 
 REPLACED_SHOWN = 8
 BASIC = {"queries": "queries", "passages": "passages", "runs": "runs", "qrels": "judgments", "bank": "questions"}
-"""The kinds that a new project needs, each with its name in `bank.counts`."""
+"""The kinds that a new project needs, each with its name in `bank.project_counts`."""
 THERE, MISSING, REFUSED = ":green[:material/check:]", ":gray[–]", ":red[:material/error:]"
 
 
@@ -36,7 +36,7 @@ class Row:
     fault: str = ""
 
 
-def imports(project: Project, lacking: Mapping[str, int] | None = None) -> None:
+def draw_imports(project: Project, lacking: Mapping[str, int] | None = None) -> None:
     """Draw the upload, a row for each kind of file, and the import of all files or none.
 
     Args:
@@ -54,10 +54,10 @@ def imports(project: Project, lacking: Mapping[str, int] | None = None) -> None:
         name, said = st.session_state.get("imported last", ("", ""))
         if name == project.name:
             st.container(key="imported").success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
-        _kinds([], [], lacking)
+        _draw_kinds([], [], lacking)
         return
     st.session_state.pop("imported last", None)
-    every = [_row(upload.file_id, formats.Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
+    every = [_make_row(upload.file_id, formats.Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
     rows = [row for row in every if not row.left_out]
     listed = st.container()
     results: list[exchange.Imported] = []
@@ -65,39 +65,39 @@ def imports(project: Project, lacking: Mapping[str, int] | None = None) -> None:
     if not rows:
         st.text("All files are excluded. Include a file, or choose other files.")
     elif all(row.kind for row in rows):
-        groups = _groups(rows)
+        groups = _group_files(rows)
         try:
             with listed:
-                results = _preview(project, rows, groups)
+                results = _preview_import(project, rows, groups)
         except errors.WorkbenchError as error:
             refused = error
             _find_broken(rows, error)
     # Only now: the heading of a row says what its files would add, or which file is refused.
     with listed:
-        _kinds(every, results, lacking)
+        _draw_kinds(every, results, lacking)
     if refused is not None:
         ui.show_error(refused)
         st.caption("No file was imported.")
     if any(row.kind is None for row in rows):
         st.container(key="which-files").warning("Choose the kind of each file, or exclude it.", icon=":material/help:")
         st.expander("Recognised file formats").container(key="recognised").markdown(
-            "\n".join(f"- {ui.plain(kind)}" for kind in formats.looked_for())
+            "\n".join(f"- {ui.plain(kind)}" for kind in formats.list_kinds())
         )
     if not results:
         return
     replaced = [str(one) for result in results for one in result.replaced]
-    meant = not replaced or _replacing(replaced)
+    meant = not replaced or _confirm_replacing(replaced)
     if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant, key="import") and meant:
         asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing. You can close this tab: the import finishes, or changes nothing."):
             imported = exchange.import_groups(project, asked, ui.author())
-        request_guard.forget(uploads)
+        request_guard.forget_uploads(uploads)
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
-        st.session_state["imported last"] = project.name, "; ".join(map(_counted, imported))
+        st.session_state["imported last"] = project.name, "; ".join(map(_describe_counts, imported))
         st.rerun()
 
 
-def _kinds(rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: Mapping[str, int] | None) -> None:
+def _draw_kinds(rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: Mapping[str, int] | None) -> None:
     """Draw the files of unknown kind, a row for each kind, and the excluded files.
 
     Args:
@@ -105,35 +105,35 @@ def _kinds(rows: Sequence[Row], results: Sequence[exchange.Imported], lacking: M
     """
     for row in rows:
         if row.kind is None and not row.left_out:
-            row.fault = f"Not recognised. {formats.unrecognised(row.source)}"
-            _file(row)
-    found = {result.kind: result for result in results}
+            row.fault = f"Not recognised. {formats.describe_unrecognised(row.source)}"
+            _draw_file(row)
+    by_kind = {result.kind: result for result in results}
     for kind in exchange.IMPORTERS:
         files = [row for row in rows if row.kind == kind and not row.left_out]
         if files:
-            _kind(kind, files, found.get(kind))
+            _draw_kind(kind, files, by_kind.get(kind))
         elif lacking is not None and kind in BASIC:
-            held = lacking[BASIC[kind]]
+            present = lacking[BASIC[kind]]
             title = f"**{formats.KINDS_OF_FILE[kind].title}**"
-            said = f"{THERE} {title} ({held:,})" if held else f"{MISSING} {title}"
-            st.container(key=f"kind {kind} {'there' if held else 'missing'}").markdown(said)
+            line = f"{THERE} {title} ({present:,})" if present else f"{MISSING} {title}"
+            st.container(key=f"kind {kind} {'there' if present else 'missing'}").markdown(line)
     for row in rows:
         if row.left_out:
-            _file(row)
+            _draw_file(row)
 
 
-def _kind(kind: str, files: Sequence[Row], result: exchange.Imported | None) -> None:
+def _draw_kind(kind: str, files: Sequence[Row], result: exchange.Imported | None) -> None:
     """Draw what the files of a kind would add, with the files and the notes on them folded."""
     faulty = any(row.fault for row in files)
     words = f"**{formats.KINDS_OF_FILE[kind].title}** ({len(files)})"
     if result is not None:
-        words = f"{THERE} {words}: {ui.plain(_counted(result))}"
+        words = f"{THERE} {words}: {ui.plain(_describe_counts(result))}"
         words += f" · {ui.plain(_in_short(result.notes))}" if result.notes else ""
     elif faulty:
         words = f"{REFUSED} {words}"
     with st.container(key=f"preview {kind}"), st.expander(words, expanded=faulty):
         for row in files:
-            _file(row)
+            _draw_file(row)
         for note in () if result is None else result.notes:
             st.caption(f":material/info: {ui.plain(str(note))}")
 
@@ -149,11 +149,11 @@ def _in_short(notes: Sequence[errors.Problem]) -> str:
     return f"{text.how_many(files, 'files')}: {what or reasons[0]}{rest}"
 
 
-def _counted(result: exchange.Imported) -> str:
+def _describe_counts(result: exchange.Imported) -> str:
     return ", ".join(text.how_many(count, name.replace("student", "examinee")) for name, count in result.counts.items())
 
 
-def _groups(rows: Sequence[Row]) -> list[exchange.Group]:
+def _group_files(rows: Sequence[Row]) -> list[exchange.Group]:
     """Return the files grouped by kind, with the options of their kinds."""
     kinds = {row.kind for row in rows}
     judging = [row for row in rows if formats.KINDS_OF_FILE[str(row.kind)].judges]
@@ -188,16 +188,16 @@ def _groups(rows: Sequence[Row]) -> list[exchange.Group]:
     ]
 
 
-def _row(file_id: str, source: formats.Source) -> Row:
+def _make_row(file_id: str, source: formats.Source) -> Row:
     """Return a file with the kind that the person chose, or else the recognized one."""
-    guess = formats.detect(source)
+    guess = formats.detect_kind(source)
     if guess not in exchange.IMPORTERS:
         guess = None
     out = file_id in st.session_state.setdefault("files left out", set())
     return Row(file_id, source, guess, st.session_state.get(f"kind {file_id}", guess), out)
 
 
-def _file(row: Row) -> None:
+def _draw_file(row: Row) -> None:
     """Draw a file with its fault, the choice of its kind, and a button that excludes or includes it."""
     left_out: set[str] = st.session_state["files left out"]
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
@@ -205,7 +205,7 @@ def _file(row: Row) -> None:
         f"{row.source.name}  ({text.file_size(len(row.source.data or b''))}){', excluded' if row.left_out else ''}"
     )
     if row.fault:
-        left.html(f'<div class="asked" role="alert"><span class="failed">{html.visible(row.fault)}</span></div>')
+        left.html(f'<div class="asked" role="alert"><span class="failed">{html.as_html(row.fault)}</span></div>')
     if not row.left_out:
         options = list(exchange.IMPORTERS)
         middle.selectbox(
@@ -241,7 +241,7 @@ def _find_broken(rows: Sequence[Row], error: errors.WorkbenchError) -> None:
             row.fault = "Refused" if problem is None else f"Refused: {line}{problem.reason}"
 
 
-def _replacing(replaced: list[str]) -> bool:
+def _confirm_replacing(replaced: list[str]) -> bool:
     """Draw the content that an import replaces; return whether the person confirmed it."""
     st.warning("This import replaces content of the project:", icon=":material/swap_horiz:")
     shown = st.container(key="replaced")
@@ -257,7 +257,7 @@ def _replacing(replaced: list[str]) -> bool:
     )
 
 
-def _preview(project: Project, rows: Sequence[Row], groups: list[exchange.Group]) -> list[exchange.Imported]:
+def _preview_import(project: Project, rows: Sequence[Row], groups: list[exchange.Group]) -> list[exchange.Imported]:
     key = (
         str(project.path),
         project.version(),

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import exchange, labels
-from exam_workbench.records import Act, activity
+from exam_workbench.records import Act, list_actions
 from exam_workbench.review import Agreeing, Leading, ToCurate, Waiting
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
@@ -22,7 +22,7 @@ MORE = 50
 """Largest number of places that a line of counts lists; the rest is a number."""
 
 
-def to(screen: str, **query: str | int) -> str:
+def screen_link(screen: str, **query: str | int) -> str:
     """Return a relative link to a screen, with the project and the choices that hold on all screens."""
     named = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     path = "" if screen == next(iter(screens.SCREENS)) else screen
@@ -34,13 +34,13 @@ def draw(key: str, panels: Iterable[dict[str, Any]], framed: bool = True) -> Non
 
     Args:
         key: key of the component.
-        panels: made by `panel`.
+        panels: made by `make_panel`.
         framed: whether each panel has a border.
     """
     components.draw("panels", key, {"panels": list(panels), "framed": framed})
 
 
-def go(screen: str, query: Mapping[str, str]) -> NoReturn:
+def switch_screen(screen: str, query: Mapping[str, str]) -> NoReturn:
     """Switch to a screen; this ends the run.
 
     Args:
@@ -49,7 +49,7 @@ def go(screen: str, query: Mapping[str, str]) -> NoReturn:
     st.switch_page(f"pages/{screen}.py", query_params={**travelling(), **query})
 
 
-def panel(
+def make_panel(
     title: str, blocks: Iterable[Block | None], address: str | None = None, about: str = "", wide: bool = False
 ) -> dict[str, Any]:
     """Return a panel with a title.
@@ -63,12 +63,12 @@ def panel(
     return {"title": title, "about": about, "wide": wide, "to": address, "blocks": [block for block in blocks if block]}
 
 
-def text(words: str, tone: str = "", key: str = "") -> Block:
+def text_block(words: str, tone: str = "", key: str = "") -> Block:
     """Return a sentence; `tone` is "", "strong" or "changed", and `key` distinguishes it from others."""
     return {"kind": "text", "text": words, "tone": tone, "key": key}
 
 
-def bar(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
+def bar_block(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
     """Return a bar of parts, with a legend of the non-empty ones.
 
     Args:
@@ -84,12 +84,12 @@ def bar(label: str, parts: Iterable[tuple[str, int, str, str | None]]) -> Block:
     return {"kind": "bar", "label": f"{label}: {said}", "parts": shown}
 
 
-def lines(found: Iterable[Mapping[str, Any] | None]) -> Block:
-    """Return lines of counts made by `count`; None is left out."""
-    return {"kind": "lines", "lines": [one for one in found if one]}
+def lines_block(counts: Iterable[Mapping[str, Any] | None]) -> Block:
+    """Return lines of counts made by `count_line`; None is left out."""
+    return {"kind": "lines", "lines": [line for line in counts if line]}
 
 
-def count(
+def count_line(
     number: int | str | None,
     words: str,
     address: str | None = None,
@@ -126,7 +126,7 @@ def count(
     }
 
 
-def curate(found: ToCurate, person: str, queries: int, items: int, graded: bool) -> dict[str, Any]:
+def curate_door(work: ToCurate, person: str, queries: int, items: int, graded: bool) -> dict[str, Any]:
     """Return the door to the question bank.
 
     Args:
@@ -135,138 +135,153 @@ def curate(found: ToCurate, person: str, queries: int, items: int, graded: bool)
         person: name of the person; empty if they have not entered it.
         graded: whether anything is graded; otherwise ungraded pairs are unknown.
     """
-    unsaved = sum(one.count for one in found.drafts)
+    unsaved = sum(draft.count for draft in work.drafts)
     waiting = [
-        _queries(found.without_questions, "without active questions", "without-questions", counted=False),
-        _queries(found.ungraded, "with ungraded pairs", "ungraded"),
-        count(
+        _queries_line(work.without_questions, "without active questions", "without-questions", counted=False),
+        _queries_line(work.ungraded, "with ungraded pairs", "ungraded"),
+        count_line(
             unsaved,
             "unsaved change by you" if unsaved == 1 else "unsaved changes by you",
-            more=_places(found.drafts),
+            more=_query_links(work.drafts),
             tone="changed",
             key="unsaved",
         )
         if unsaved
         else None,
-        _queries(found.proposed, "with proposed questions to accept or reject", "proposed"),
+        _queries_line(work.proposed, "with proposed questions to accept or reject", "proposed"),
     ]
     if queries:
-        which = "All queries with passages" if found.resting else "All queries"
+        which = "All queries with passages" if work.resting else "All queries"
         nothing = f"{which} have questions{', and all their pairs are graded' if graded else ''}."
-        if found.resting:
-            nothing += f" Queries without passages and questions: {found.resting:,}."
+        if work.resting:
+            nothing += f" Queries without passages and questions: {work.resting:,}."
     elif items:
         nothing = f"The question bank has {how_many(items, 'exam items')}, which examinees answer."
     else:
         nothing = "No queries yet."
-    blocks = [lines(waiting) if any(waiting) else text(nothing)]
+    blocks = [lines_block(waiting) if any(waiting) else text_block(nothing)]
     if person and not unsaved:
-        blocks.append(text("You have no unsaved changes.", key="no-unsaved"))
-    return panel("Curate the questions", blocks, to("question_bank"))
+        blocks.append(text_block("You have no unsaved changes.", key="no-unsaved"))
+    return make_panel("Curate the questions", blocks, screen_link("question_bank"))
 
 
-def _queries(waiting: list[Waiting], what: str, key: str, counted: bool = True) -> dict[str, Any] | None:
+def _queries_line(waiting: list[Waiting], what: str, key: str, counted: bool = True) -> dict[str, Any] | None:
     if not waiting:
         return None
     noun = "query" if len(waiting) == 1 else "queries"
-    return count(len(waiting), f"{noun} {what}", more=_places(waiting, counted), key=key)
+    return count_line(len(waiting), f"{noun} {what}", more=_query_links(waiting, counted), key=key)
 
 
-def _places(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int | None, str]]:
-    return [(one.text, one.count if counted else None, to("question_bank", query=one.query_id)) for one in waiting]
+def _query_links(waiting: list[Waiting], counted: bool = True) -> list[tuple[str, int | None, str]]:
+    return [
+        (query.text, query.count if counted else None, screen_link("question_bank", query=query.query_id))
+        for query in waiting
+    ]
 
 
-def review(found: Agreeing | None, stale: list[labels.Override], judged: int, graded: bool) -> dict[str, Any]:
+def review_door(agreed: Agreeing | None, stale: list[labels.Override], judged: int, graded: bool) -> dict[str, Any]:
     """Return the door to disagreements and overrides.
 
     Args:
-        found: None if no passage has both a label and a judgment.
+        agreed: None if no passage has both a label and a judgment.
         judged: number of judgments.
         graded: whether anything is graded.
     """
-    if found is None:
+    if agreed is None:
         if not judged:
             key, lacking = "no-judgments", "No judgments yet. Import judgments, or judge passages yourself."
         elif not graded:
             key, lacking = "no-labels", "No labels to compare judgments with. Grade the pool first."
         else:
             key, lacking = "nothing-in-common", "No passage has both a label and a judgment yet."
-        shown = [text(lacking, key=key)]
-        shown.append(lines([count(None, "Read and judge passages", to("passages"))]))
+        shown = [text_block(lacking, key=key)]
+        shown.append(lines_block([count_line(None, "Read and judge passages", screen_link("passages"))]))
     else:
-        what = "open disagreement" if found.open == 1 else "open disagreements"
+        what = "open disagreement" if agreed.open == 1 else "open disagreements"
         shown = [
-            lines(
+            lines_block(
                 [
-                    count(found.open, f"{what} with {found.source}", to("disagreements"), key="open"),
-                    count(found.settled, "resolved", to("disagreements", view="record")) if found.settled else None,
-                    _stale(stale),
-                    count(None, "Show the largest differences first", to("disagreements")) if found.open else None,
-                    count(None, "Show the largest effects on the leaderboard first", to("disagreements", order="board"))
-                    if found.open
+                    count_line(agreed.open, f"{what} with {agreed.source}", screen_link("disagreements"), key="open"),
+                    count_line(agreed.settled, "resolved", screen_link("disagreements", view="record"))
+                    if agreed.settled
+                    else None,
+                    _stale_line(stale),
+                    count_line(None, "Show the largest differences first", screen_link("disagreements"))
+                    if agreed.open
+                    else None,
+                    count_line(
+                        None,
+                        "Show the largest effects on the leaderboard first",
+                        screen_link("disagreements", order="board"),
+                    )
+                    if agreed.open
                     else None,
                 ]
             )
         ]
-    return panel("Review the ratings", shown, to("disagreements"))
+    return make_panel("Review the ratings", shown, screen_link("disagreements"))
 
 
-def _stale(stale: list[labels.Override]) -> dict[str, Any] | None:
+def _stale_line(stale: list[labels.Override]) -> dict[str, Any] | None:
     if not stale:
         return None
-    return count(
+    return count_line(
         len(stale),
         "stale override (question reworded)" if len(stale) == 1 else "stale overrides (questions reworded)",
         tone="changed",
         key="stale",
         more=[
             (
-                one.wording_now,
+                override.wording_now,
                 None,
-                to("passages", query=one.query_id, passage=one.passage_id, question=one.question_id),
+                screen_link(
+                    "passages", query=override.query_id, passage=override.passage_id, question=override.question_id
+                ),
             )
-            for one in stale
+            for override in stale
         ],
     )
 
 
-def publish(found: labels.Progress | None, stale: int, published: exchange.Manifest | None) -> dict[str, Any]:
+def publish_door(progress: labels.Progress | None, stale: int, published: exchange.Manifest | None) -> dict[str, Any]:
     """Return the door to the qrels with their basis.
 
     Args:
         stale: number of overrides that do not count until a person confirms them.
         published: the manifest of the last publication.
     """
-    address = to("export")
-    if found is None:
-        return panel("Publish the qrels", [text("No labels yet. Grade the pool first.")], address)
-    labelled = sum(number for label, number in found.labels.items() if label is not None)
-    share = f"{found.share:.1%}" if found.share is not None else "–"
+    address = screen_link("export")
+    if progress is None:
+        return make_panel("Publish the qrels", [text_block("No labels yet. Grade the pool first.")], address)
+    labelled = sum(number for label, number in progress.labels.items() if label is not None)
+    share = f"{progress.share:.1%}" if progress.share is not None else "–"
     blocks = [
-        lines(
+        lines_block(
             [
-                count(labelled, f"label{'s' * (labelled != 1)} in the qrels", address, key="labels"),
-                count(share, f"of {found.needed:,} needed pairs have a rating", to("grading")),
-                count(
-                    found.partial_labels,
-                    f"partial label{'s' * (found.partial_labels != 1)} (some pairs ungraded or failed)",
+                count_line(labelled, f"label{'s' * (labelled != 1)} in the qrels", address, key="labels"),
+                count_line(share, f"of {progress.needed:,} needed pairs have a rating", screen_link("grading")),
+                count_line(
+                    progress.partial_labels,
+                    f"partial label{'s' * (progress.partial_labels != 1)} (some pairs ungraded or failed)",
                     address,
                 )
-                if found.partial_labels
+                if progress.partial_labels
                 else None,
-                count(stale, f"stale override{'s' * (stale != 1)}, not used until confirmed", address, tone="changed")
+                count_line(
+                    stale, f"stale override{'s' * (stale != 1)}, not used until confirmed", address, tone="changed"
+                )
                 if stale
                 else None,
             ]
         )
     ]
     if published is None:
-        blocks.append(text("No publications yet."))
+        blocks.append(text_block("No publications yet."))
     else:
         when = datetime.fromisoformat(published["published_at"])
         said = f"Last published on {when:%d %B %Y} by {published['published_by']}:"
-        blocks.append(text(f"{said} {how_many(published['qrels']['lines'], 'lines')}."))
-    return panel("Publish the qrels", blocks, address)
+        blocks.append(text_block(f"{said} {how_many(published['qrels']['lines'], 'lines')}."))
+    return make_panel("Publish the qrels", blocks, address)
 
 
 SYSTEMS = 6
@@ -285,163 +300,177 @@ COUNTED = {
 """Contents of a project, and the screen that shows each."""
 
 
-def counted(found: dict[str, int]) -> dict[str, Any]:
+def contents_panel(counts: dict[str, int]) -> dict[str, Any]:
     """Return the counts of the project's contents, and of those known only by id."""
     missing = [
-        count(
-            found[name],
-            f"{name if found[name] > 1 else name.replace('s without', ' without')}: import {what}",
+        count_line(
+            counts[name],
+            f"{name if counts[name] > 1 else name.replace('s without', ' without')}: import {what}",
             tone="changed",
         )
         for name, what in (
             ("passages without text", "the texts before grading"),
             ("questions without text", "the question bank with the texts"),
         )
-        if found[name]
+        if counts[name]
     ]
     # Items are questions, and exams are queries, but both have counts of their own.
-    shown = found | {"queries": found["queries"] - found["exams"], "questions": found["questions"] - found["items"]}
-    of_exams = () if found["items"] or found["students"] else ("items", "students")
-    held = [
-        count(shown[name], how_many(shown[name], name.replace("student", "examinee")).partition(" ")[2], to(screen))
+    shown = counts | {
+        "queries": counts["queries"] - counts["exams"],
+        "questions": counts["questions"] - counts["items"],
+    }
+    of_exams = () if counts["items"] or counts["students"] else ("items", "students")
+    present_counts = [
+        count_line(
+            shown[name],
+            how_many(shown[name], name.replace("student", "examinee")).partition(" ")[2],
+            screen_link(screen),
+        )
         for name, screen in COUNTED.items()
         if name not in of_exams
     ]
-    return panel("Project contents", [{"kind": "counts", "lines": held}, lines(missing) if missing else None])
+    return make_panel(
+        "Project contents", [{"kind": "counts", "lines": present_counts}, lines_block(missing) if missing else None]
+    )
 
 
-def grading(found: labels.Progress | None, failed: int) -> dict[str, Any]:
+def grading_panel(progress: labels.Progress | None, failed: int) -> dict[str, Any]:
     """Return how many pairs behind the labels are graded, and the distribution of the labels.
 
     Args:
         failed: number of failed pairs of all graders, shown before anything is graded.
     """
-    address = to("grading")
-    if found is None:
+    address = screen_link("grading")
+    if progress is None:
         more = f"Failed pairs (no usable rating): {failed:,}." if failed else ""
-        return panel("Grading", [text("No grades yet."), text(more) if more else None], address)
-    labelled = [(label, number) for label, number in found.labels.items() if label is not None]
-    unlabelled = found.labels.get(None, 0)
-    return panel(
+        return make_panel("Grading", [text_block("No grades yet."), text_block(more) if more else None], address)
+    labelled = [(label, number) for label, number in progress.labels.items() if label is not None]
+    unlabelled = progress.labels.get(None, 0)
+    return make_panel(
         "Grading",
         [
-            bar(
+            bar_block(
                 "Question–passage pairs",
                 [
-                    ("graded", found.graded, "rated", address),
-                    ("overridden", found.overridden, "person", to("passages", overridden="true")),
-                    ("failed", found.failed, "failed", address),
-                    ("ungraded", found.ungraded, "open", address),
-                    ("without text", found.without_text, "textless", to("passages")),
+                    ("graded", progress.graded, "rated", address),
+                    ("overridden", progress.overridden, "person", screen_link("passages", overridden="true")),
+                    ("failed", progress.failed, "failed", address),
+                    ("ungraded", progress.ungraded, "open", address),
+                    ("without text", progress.without_text, "textless", screen_link("passages")),
                 ],
             ),
-            text("Labels of passages"),
-            bar(
+            text_block("Labels of passages"),
+            bar_block(
                 "Labels of passages",
                 [
                     *(
-                        (f"label {label}", number, f"r{label}", to("passages", has_label=str(label)))
+                        (f"label {label}", number, f"r{label}", screen_link("passages", has_label=str(label)))
                         for label, number in labelled
                     ),
-                    ("without label", unlabelled, "none", to("passages", has_label="none")),
+                    ("without label", unlabelled, "none", screen_link("passages", has_label="none")),
                 ],
             ),
         ],
         address,
-        f"{ui.percent(found.share)} of {found.needed:,} pairs",
+        f"{ui.as_percent(progress.share)} of {progress.needed:,} pairs",
     )
 
 
-def agreement(found: Agreeing | None) -> dict[str, Any]:
+def agreement_panel(agreed: Agreeing | None) -> dict[str, Any]:
     """Return the agreement of labels with judgments, both as binary values."""
-    address = to("disagreements")
-    if found is None:
-        return panel("Agreement", [text("No passage has both a label and a judgment.")], address)
-    table, kappa = found.merged.table, found.merged.kappa
+    address = screen_link("disagreements")
+    if agreed is None:
+        return make_panel("Agreement", [text_block("No passage has both a label and a judgment.")], address)
+    table, kappa = agreed.merged.table, agreed.merged.kappa
     counts = table.counts
-    number = f"kappa {ui.number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
+    number = f"kappa {ui.as_number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
 
-    def listed(row: int, column: int) -> str:
-        return to("disagreements", cell=of_cell((table.row_members[row], table.column_members[column])))
+    def cell_link(row: int, column: int) -> str:
+        return screen_link("disagreements", cell=of_cell((table.row_members[row], table.column_members[column])))
 
-    return panel(
+    return make_panel(
         "Agreement",
         [
-            bar(
-                f"Passages with a label and a judgment (source: {found.source})",
+            bar_block(
+                f"Passages with a label and a judgment (source: {agreed.source})",
                 [
-                    ("relevant by both", int(counts[0, 0]), "rated", listed(0, 0)),
-                    ("relevant by label only", int(counts[0, 1]), "one", listed(0, 1)),
-                    ("relevant by judgment only", int(counts[1, 0]), "other", listed(1, 0)),
-                    ("not relevant by both", int(counts[1, 1]), "textless", listed(1, 1)),
+                    ("relevant by both", int(counts[0, 0]), "rated", cell_link(0, 0)),
+                    ("relevant by label only", int(counts[0, 1]), "one", cell_link(0, 1)),
+                    ("relevant by judgment only", int(counts[1, 0]), "other", cell_link(1, 0)),
+                    ("not relevant by both", int(counts[1, 1]), "textless", cell_link(1, 1)),
                 ],
             ),
-            text(
-                f"Labels and judgments (source: {found.source}) agree on relevance for {ui.percent(_same(found))} of"
-                f" passages ({number}). {found.confirms}".rstrip()
+            text_block(
+                f"Labels and judgments (source: {agreed.source}) agree on relevance for "
+                f"{ui.as_percent(_share_same(agreed))} of"
+                f" passages ({number}). {agreed.confirms}".rstrip()
             ),
         ],
         address,
     )
 
 
-def _same(found: Agreeing) -> float | None:
-    counts = found.merged.table.counts
+def _share_same(agreed: Agreeing) -> float | None:
+    counts = agreed.merged.table.counts
     return float((counts[0, 0] + counts[1, 1]) / counts.sum()) if counts.sum() else None
 
 
-def board(found: Leading | None) -> dict[str, Any]:
+def board_panel(leading: Leading | None) -> dict[str, Any]:
     """Return the best systems with their error bars, and the agreement with the official leaderboard."""
-    address = to("leaderboard")
-    if found is None or not found.board.systems:
-        return panel("Leaderboard", [text("No leaderboard yet. Import runs and grade the pool.")], address)
-    systems = found.board.systems
+    address = screen_link("leaderboard")
+    if leading is None or not leading.board.systems:
+        return make_panel("Leaderboard", [text_block("No leaderboard yet. Import runs and grade the pool.")], address)
+    systems = leading.board.systems
     shown = systems[:SYSTEMS]
-    spans = [(one.score - (one.std_error or 0), one.score + (one.std_error or 0)) for one in shown]
+    spans = [(system.score - (system.std_error or 0), system.score + (system.std_error or 0)) for system in shown]
     low, high = min(span[0] for span in spans), max(span[1] for span in spans)
     width = (high - low) or 1.0
     rows = [
         {
-            "rank": str(one.rank),
-            "name": one.run,
-            "title": f"{one.run}: {one.score:.4f}" + (f" ± {one.std_error:.4f}" if one.std_error else ""),
-            "score": f"{one.score:.3f}",
-            "at": (one.score - low) / width,
+            "rank": str(system.rank),
+            "name": system.run,
+            "title": f"{system.run}: {system.score:.4f}" + (f" ± {system.std_error:.4f}" if system.std_error else ""),
+            "score": f"{system.score:.3f}",
+            "at": (system.score - low) / width,
             "from": (span[0] - low) / width,
             "till": (span[1] - low) / width,
-            "to": to("leaderboard", followed=one.run),
+            "to": screen_link("leaderboard", followed=system.run),
         }
-        for one, span in zip(shown, spans, strict=True)
+        for system, span in zip(shown, spans, strict=True)
     ]
     tied = sum(spans[0][0] <= span[1] for span in spans[1:])
-    said = []
+    sentences = []
     if tied:
-        said.append(f"The error bars of the best system overlap with those of {how_many(tied, 'systems')} shown here.")
-    correlation = found.correlation
-    if found.against and correlation is not None and correlation.spearman is not None:
-        said.append(
-            f"Spearman correlation with the official leaderboard ({found.against}): {correlation.spearman:z.2f}."
+        sentences.append(
+            f"The error bars of the best system overlap with those of {how_many(tied, 'systems')} shown here."
         )
-    said += filter(None, (found.board.too_few, found.ungraded))
-    rest = f"{len(systems):,} systems by {found.board.measure}"
+    correlation = leading.correlation
+    if leading.against and correlation is not None and correlation.spearman is not None:
+        sentences.append(
+            f"Spearman correlation with the official leaderboard ({leading.against}): {correlation.spearman:z.2f}."
+        )
+    sentences += filter(None, (leading.board.too_few, leading.ungraded))
+    rest = f"{len(systems):,} systems by {leading.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}
-    return panel("Leaderboard", [drawn, text(" ".join(said)) if said else None], address, rest, wide=True)
-
-
-def latest(project: Project, now: datetime | None = None) -> dict[str, Any]:
-    """Return the latest actions."""
-    acts = activity(project, page_size=ACTS).acts
-    return panel(
-        "Recent activity",
-        [lines([_act(act, now) for act in acts])] if acts else [text("No activity yet.")],
-        to("activity"),
+    return make_panel(
+        "Leaderboard", [drawn, text_block(" ".join(sentences)) if sentences else None], address, rest, wide=True
     )
 
 
-def _act(act: Act, now: datetime | None) -> dict[str, Any]:
+def latest_panel(project: Project, now: datetime | None = None) -> dict[str, Any]:
+    """Return the latest actions."""
+    acts = list_actions(project, page_size=ACTS).acts
+    return make_panel(
+        "Recent activity",
+        [lines_block([_act_line(act, now) for act in acts])] if acts else [text_block("No activity yet.")],
+        screen_link("activity"),
+    )
+
+
+def _act_line(act: Act, now: datetime | None) -> dict[str, Any]:
     screen, query = act.place or ("activity", {})
-    said = ui.shortened(f"{act.author} {act.said}", 150)
-    return count(None, said, to(screen, **query), aside=ago(act.happened_at, now))
+    words = ui.shorten_text(f"{act.author} {act.said}", 150)
+    return count_line(None, words, screen_link(screen, **query), aside=ago(act.happened_at, now))
 
 
 def ago(then: datetime, now: datetime | None = None) -> str:

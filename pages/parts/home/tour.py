@@ -69,12 +69,12 @@ WHY_SO = (
 )
 
 
-def over() -> bool:
+def is_tour_over() -> bool:
     """Return whether this browser has skipped or finished the tour."""
-    return bool(st.session_state.get("toured")) or _had()
+    return bool(st.session_state.get("toured")) or _has_cookie()
 
 
-def _had() -> bool:
+def _has_cookie() -> bool:
     return st.context.cookies.get(COOKIE) == "1"
 
 
@@ -84,14 +84,14 @@ def _left_at() -> int | None:
     return int(said) if said.isdecimal() and int(said) < len(STOPS) else None
 
 
-def greet() -> None:
+def draw_greeting() -> None:
     """Draw the introduction on Home of the demo: the steps if they are new here, and remarks on the demo's results."""
-    if over():
-        _draw("tour again", {"mode": "about", "why": WHY_SO})
+    if is_tour_over():
+        _draw_tour("tour again", {"mode": "about", "why": WHY_SO})
         return
     done = st.session_state.setdefault("toured stops", set())
     stops = [{"title": stop.title, "done": at in done} for at, stop in enumerate(STOPS)]
-    _draw("greeting", {"mode": "greeting", "stops": stops, "why": WHY_SO})
+    _draw_tour("greeting", {"mode": "greeting", "stops": stops, "why": WHY_SO})
 
 
 def accompany(screen: str) -> None:
@@ -107,13 +107,13 @@ def accompany(screen: str) -> None:
             st.session_state["tour stop"] = left
             st.session_state["toured stops"] = set(range(left + 1))
     if (at := st.session_state.pop("tour asked", None)) is not None:
-        _go(at)
+        _go_to_stop(at)
     at = st.session_state.get("tour stop")
     if at is None:
         return
     stop = STOPS[at]
     kind, words = stop.points_at
-    _draw(
+    _draw_tour(
         "tour",
         {
             "mode": "stop",
@@ -127,35 +127,35 @@ def accompany(screen: str) -> None:
     )
 
 
-def _go(at: int) -> None:
+def _go_to_stop(at: int) -> None:
     if not 0 <= at < len(STOPS):
         return
     st.session_state["tour stop"] = at
     st.session_state.setdefault("toured stops", set()).add(at)
     stop = STOPS[at]
-    panels.go(stop.screen, stop.query)
+    panels.switch_screen(stop.screen, stop.query)
 
 
-def _draw(key: str, data: dict[str, Any]) -> None:
+def _draw_tour(key: str, data: dict[str, Any]) -> None:
     components.draw(
         "tour",
         key,
         data | {"cookie": COOKIE, "stop_cookie": STOP_COOKIE},
-        on_stop_change=lambda: _asked(key),
-        on_end_change=_end,
-        on_again_change=_again,
+        on_stop_change=lambda: _keep_asked_stop(key),
+        on_end_change=_end_tour,
+        on_again_change=_start_again,
     )
 
 
-def _asked(key: str) -> None:
+def _keep_asked_stop(key: str) -> None:
     given = st.session_state[key]["stop"]
     st.session_state["tour asked"] = given if isinstance(given, int) else None
 
 
-def _end() -> None:
+def _end_tour() -> None:
     st.session_state["toured"] = True
     st.session_state.pop("tour stop", None)
 
 
-def _again() -> None:
+def _start_again() -> None:
     st.session_state["tour asked"] = 0

@@ -57,55 +57,55 @@ class Desk:
         st.session_state.pop(SAID, None)
 
 
-def listed(desk: Desk, cell: review.Cell | None, case: str | None = None) -> review.Queue:
+def find_queue_page(desk: Desk, cell: review.Cell | None, case: str | None = None) -> review.Queue:
     """Return the page of the queue that contains a case.
 
     Args:
         cell: the selected cell of the table; None for all disagreements.
         case: None for the open case.
     """
-    query_id = disagreements_address.named("query") or None
+    query_id = disagreements_address.place_part("query") or None
     with st.spinner("Finding disagreements", show_time=False):
-        return review.queue(
+        return review.list_disagreements(
             desk.project, desk.left, desk.right, desk.order, cell, with_settled(), desk.measure, CASES_A_PAGE,
-            at_of_address(), query_id, _place(disagreements_address.open_case() if case is None else case),
+            at_of_address(), query_id, _parse_case(disagreements_address.open_case() if case is None else case),
         )  # fmt: skip
 
 
 def with_settled() -> bool:
     """Return whether settled cases are listed, too."""
-    return disagreements_address.named("settled") == "shown"
+    return disagreements_address.place_part("settled") == "shown"
 
 
-def _place(case: str) -> tuple[str, str, str | None]:
+def _parse_case(case: str) -> tuple[str, str, str | None]:
     query_id, passage_id, question_id = (*case.split(" ", 2), "", "")[:3]
     return query_id, passage_id, question_id or None
 
 
-def _open(desk: Desk, act: actions.Act) -> None:
+def _open_case(desk: Desk, act: actions.Act) -> None:
     desk.forget()
-    disagreements_address.put(case=act.get("case") or "", at=int(act["at"]))
+    disagreements_address.change_place(case=act.get("case") or "", at=int(act["at"]))
 
 
 def _list_cell(desk: Desk, act: actions.Act) -> None:
     desk.forget()
-    disagreements_address.put(cell=act["cell"], case="", at="")
+    disagreements_address.change_place(cell=act["cell"], case="", at="")
 
 
-def _clear(desk: Desk, act: actions.Act) -> None:
+def _clear_filter(desk: Desk, act: actions.Act) -> None:
     # The filter by query is cleared in `cases`, where its widget is drawn.
-    disagreements_address.put(**{act["what"]: ""}, case="", at="")
+    disagreements_address.change_place(**{act["what"]: ""}, case="", at="")
 
 
-def _read(desk: Desk, act: actions.Act) -> None:
+def _open_passage(desk: Desk, act: actions.Act) -> None:
     more = {"question": act["question"]} if act.get("question") else {}
-    disagreements_address.write()
-    there = {"query": act["query"], "passage": act["passage"], **more}
-    st.switch_page("pages/passages.py", query_params={**address.travelling(), **there})
+    disagreements_address.write_address()
+    place = {"query": act["query"], "passage": act["passage"], **more}
+    st.switch_page("pages/passages.py", query_params={**address.travelling(), **place})
 
 
 def _to_bank(desk: Desk, act: actions.Act) -> None:
-    disagreements_address.write()
+    disagreements_address.write_address()
     settling_forms.to_bank(act["query"], act["passage"])
 
 
@@ -113,13 +113,13 @@ def _put_back(desk: Desk, act: actions.Act) -> None:
     undone = st.session_state.get(DONE)
     if undone is not None:
         desk.say(settling_forms.put_back(desk.project, undone.case, undone.overridden), False)
-        disagreements_address.put(case=name_of(*undone.case.place))
+        disagreements_address.change_place(case=name_of(*undone.case.place))
         st.session_state.pop(DONE)
 
 
-def _case(desk: Desk, act: actions.Act) -> review.Row:
+def _find_case(desk: Desk, act: actions.Act) -> review.Row:
     """Return the case of an action, at its present place in the queue."""
-    row = review.row_of(desk.project, desk.left, desk.right, _place(act["case"]))
+    row = review.row_of(desk.project, desk.left, desk.right, _parse_case(act["case"]))
     if row is None:
         raise errors.WorkbenchError(
             "unknown-case", "One side has no value for this case any more.", "Open the next case."
@@ -127,38 +127,40 @@ def _case(desk: Desk, act: actions.Act) -> review.Row:
     return row
 
 
-def _number(desk: Desk, case: str, cell: review.Cell | None) -> int | None:
+def _find_position(desk: Desk, case: str, cell: review.Cell | None) -> int | None:
     """Return the position of a case in the queue; None if it is not listed."""
-    page = listed(desk, cell, case)
+    page = find_queue_page(desk, cell, case)
     return next((page.first + at for at, row in enumerate(page.rows) if id_of(row) == case), None)
 
 
-def _weigh(desk: Desk, act: actions.Act) -> None:
-    row = _case(desk, act)
+def _weigh_override(desk: Desk, act: actions.Act) -> None:
+    row = _find_case(desk, act)
     # Other people's actions may have moved the case. Without this, another case would open in its place and the typed
     # text would be lost.
-    disagreements_address.hold(act["case"])
+    disagreements_address.keep_open(act["case"])
     if desk.policy is not None:
         rating = int(act["rating"])
-        found = settling_forms.weigh(desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating)
-        desk.weighed = found | {"case": act["case"]}
+        effect = settling_forms.weigh_override(
+            desk.project, desk.left, desk.right, row, desk.policy, act["questions"], rating
+        )
+        desk.weighed = effect | {"case": act["case"]}
 
 
-def _reopen(desk: Desk, act: actions.Act) -> None:
-    row = _case(desk, act)
+def _reopen_case(desk: Desk, act: actions.Act) -> None:
+    row = _find_case(desk, act)
     if row.settling is not None:
         desk.say(settling_forms.put_back(desk.project, row.settling.case, bool(act.get("withdraw"))), False)
 
 
-def _settle(desk: Desk, act: actions.Act) -> None:
-    row = _case(desk, act)
+def _settle_case(desk: Desk, act: actions.Act) -> None:
+    row = _find_case(desk, act)
     if row.settling is None and act.get("values") not in (None, [row.pair.left, row.pair.right]):
         _say_changed(desk, act, row)
         return
-    cell = disagreement_tables.chosen_cell(review.agreement(desk.project, desk.left, desk.right))
-    at = _number(desk, act["case"], cell)
+    cell = disagreement_tables.chosen_cell(review.side_agreement(desk.project, desk.left, desk.right))
+    at = _find_position(desk, act["case"], cell)
     try:
-        done = settling_forms.settle(desk.project, desk.left, desk.right, row, desk.policy, act)
+        done = settling_forms.settle_case(desk.project, desk.left, desk.right, row, desk.policy, act)
     except review.AlreadySettled as error:
         _say_settled(desk, act, row, error)
         return
@@ -167,63 +169,65 @@ def _settle(desk: Desk, act: actions.Act) -> None:
     if done.case is not None:
         # A settled case leaves the queue and the next one takes its place, unless settled cases are shown.
         stays = with_settled()
-        disagreements_address.put(case="", at=(at_of_address() if at is None else at) + stays)
+        disagreements_address.change_place(case="", at=(at_of_address() if at is None else at) + stays)
     else:
         # A changed label may have moved the case within the queue.
-        disagreements_address.put(case=act["case"])
+        disagreements_address.change_place(case=act["case"])
     if act["how"] == "edit":
-        disagreements_address.write()
+        disagreements_address.write_address()
         settling_forms.to_bank(row.pair.query_id, row.pair.passage_id, act.get("question") or None)
 
 
 def _say_changed(desk: Desk, act: actions.Act, row: review.Row) -> None:
     """Refuse an action that was meant for earlier values of the case, which stays open with the typed text."""
     case, now = act["case"], (row.pair.left, row.pair.right)
-    found = review.agreement(desk.project, desk.left, desk.right)
-    pairs = zip(found.names, act["values"], now, strict=True)
+    agreement = review.side_agreement(desk.project, desk.left, desk.right)
+    pairs = zip(agreement.names, act["values"], now, strict=True)
     differ = [f"{name} {was} → {value}" for name, was, value in pairs if was != value]
-    words = f"{_lost(act, row)} Its values have changed since you opened it: {', '.join(differ)}."
-    cell = disagreement_tables.chosen_cell(found)
-    if cell is not None and _number(desk, case, cell) is None and _number(desk, case, None) is not None:
+    words = f"{_describe_unsaved(act, row)} Its values have changed since you opened it: {', '.join(differ)}."
+    cell = disagreement_tables.chosen_cell(agreement)
+    if cell is not None and _find_position(desk, case, cell) is None and _find_position(desk, case, None) is not None:
         words += " It is no longer in the selected cell, so all cases are listed."
         cell = None
-        disagreements_address.put(cell="")
-    if _number(desk, case, cell) is None:
-        desk.say(f"{words} It is no longer in this list. {_typed(act)}", False, case)
+        disagreements_address.change_place(cell="")
+    if _find_position(desk, case, cell) is None:
+        desk.say(f"{words} It is no longer in this list. {_quote_typed_text(act)}", False, case)
         return
-    disagreements_address.put(case=case)
+    disagreements_address.change_place(case=case)
     desk.say(f"{words} Check the case, then resolve it again.", False, case)
 
 
 def _say_settled(desk: Desk, act: actions.Act, row: review.Row, error: review.AlreadySettled) -> None:
     """Refuse to settle a case that another person has settled meanwhile; show who, how, and the typed text."""
     done = error.settling
-    disagreements_address.put(case=act["case"] if with_settled() else "")
-    how = f"{act_words(done)}: {ui.shortened(done.reason, 300)}"
-    words = f"{_lost(act, row)} {done.author} has already resolved this case by {how}"
-    desk.say(f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_typed(act)}", False, act["case"])
+    disagreements_address.change_place(case=act["case"] if with_settled() else "")
+    how = f"{act_words(done)}: {ui.shorten_text(done.reason, 300)}"
+    words = f"{_describe_unsaved(act, row)} {done.author} has already resolved this case by {how}"
+    desk.say(
+        f"{words if words.endswith(('.', '!', '?')) else words + '.'} {_quote_typed_text(act)}", False, act["case"]
+    )
 
 
-def _lost(act: actions.Act, row: review.Row) -> str:
+def _describe_unsaved(act: actions.Act, row: review.Row) -> str:
     """Return a sentence with the unsaved action and its case."""
-    query = ui.shortened(row.pair.query_text, 80)
+    query = ui.shorten_text(row.pair.query_text, 80)
     return f"Your {ACT_WORDS[act['how']]} for passage {row.pair.passage_id} of query “{query}” was not saved."
 
 
-def _typed(act: actions.Act) -> str:
-    return f"Your text: “{ui.shortened(str(act.get('reason') or ''), 300)}”"
+def _quote_typed_text(act: actions.Act) -> str:
+    return f"Your text: “{ui.shorten_text(str(act.get('reason') or ''), 300)}”"
 
 
 ACTS: Mapping[str, Callable[[Desk, actions.Act], None]] = {
-    "open": _open,
+    "open": _open_case,
     "cell": _list_cell,
-    "clear": _clear,
-    "read": _read,
+    "clear": _clear_filter,
+    "read": _open_passage,
     "bank": _to_bank,
     "put back": _put_back,
-    "weigh": _weigh,
-    "reopen": _reopen,
-    "settle": _settle,
+    "weigh": _weigh_override,
+    "reopen": _reopen_case,
+    "settle": _settle_case,
 }
 """All actions of the component."""
 
@@ -238,7 +242,7 @@ GONE = "The case that {} is no longer in this list. Another case is shown instea
 
 def at_of_address() -> int:
     """Return the position of the open case in the queue, from the address."""
-    said = disagreements_address.named("at")
+    said = disagreements_address.place_part("at")
     return int(said) if said.isdecimal() else 0
 
 
@@ -261,11 +265,11 @@ def _open_row(listed: review.Queue) -> int | None:
     return next(found, min(max(0, at_of_address() - listed.first), len(listed.rows) - 1))
 
 
-def shown(
+def queue_data(
     project: Project,
     left: review.Side,
     right: review.Side,
-    found: review.Agreement,
+    agreement: review.Agreement,
     cell: review.Cell | None,
     listed: review.Queue,
     policy: labels.Policy | None,
@@ -274,31 +278,32 @@ def shown(
     """Return the data for the browser.
 
     Args:
-        found: agreement of the two sides.
+        agreement: agreement of the two sides.
         cell: the selected cell of the table; None for all disagreements.
         listed: the page of the queue with the open case.
         policy: the scoring settings; None if nothing has been graded.
         order: order of the queue.
     """
     at, wanted = _open_row(listed), disagreements_address.open_case()
-    gone = GONE.format("the link names" if disagreements_address.named("case") == wanted else "was open")
+    gone = GONE.format("the link names" if disagreements_address.place_part("case") == wanted else "was open")
     queries = pooled_queries(project)
-    query_id = disagreements_address.named("query")
+    query_id = disagreements_address.place_part("query")
     filters = []
     if cell is not None:
-        filters.append({"what": "cell", "says": disagreement_tables.cell_name(found, cell)})
+        filters.append({"what": "cell", "says": disagreement_tables.cell_name(agreement, cell)})
     if query_id:
-        filters.append({"what": "query", "says": html.as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
+        filters.append({"what": "query", "says": html.as_shown(ui.shorten_text(queries.get(query_id) or query_id, 90))})
     what = "disagreements" if cell is None else "pairs"
     return {
         # The displayed names of the sides cannot identify the list, because they change with the first override.
         "home": f"{project.name} {review.side_name(project, left)} {review.side_name(project, right)}",
-        "names": [html.as_shown(name) for name in found.names],
-        "tables": disagreement_tables.tables(found, cell),
-        "coefficients": disagreement_tables.coefficients(found),
-        "to_merge": disagreement_tables.scales_differ(found),
+        "names": [html.as_shown(name) for name in agreement.names],
+        "tables": disagreement_tables.tables_data(agreement, cell),
+        "coefficients": disagreement_tables.list_coefficients(agreement),
+        "to_merge": disagreement_tables.scales_differ(agreement),
         "missing": html.as_shown(
-            f"{disagreement_tables.missing(found)} {review.confirmation(project, left, right) or ''}".strip()
+            f"{disagreement_tables.describe_basis(agreement)} "
+            f"{review.find_confirmation(project, left, right) or ''}".strip()
         ),
         "filters": filters,
         "count": how_many(listed.total, what),
@@ -306,25 +311,25 @@ def shown(
         "total": listed.total,
         "first": listed.first,
         "page": CASES_A_PAGE,
-        "explains": "" if listed.next_up is None else html.as_shown(explain_order(listed.next_up, order, found)),
-        "rows": [_row(row) for row in listed.rows],
-        "open": None if at is None else _case_fields(project, left, right, found, listed, at, policy),
+        "explains": "" if listed.next_up is None else html.as_shown(explain_order(listed.next_up, order, agreement)),
+        "rows": [_row_data(row) for row in listed.rows],
+        "open": None if at is None else _case_fields(project, left, right, agreement, listed, at, policy),
         "gone": gone if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
-        "empty": "" if listed.rows else _why_empty(found, bool(listed.hidden), order, bool(query_id), cell),
+        "empty": "" if listed.rows else _why_empty(agreement, bool(listed.hidden), order, bool(query_id), cell),
     }
 
 
-def _row(row: review.Row) -> dict[str, Any]:
-    one = row.pair
-    text = one.passage_text
+def _row_data(row: review.Row) -> dict[str, Any]:
+    pair = row.pair
+    text = pair.passage_text
     snippet = (
-        f"No text imported for passage {one.passage_id}." if text is None else " ".join(text[: 4 * SNIPPET].split())
+        f"No text imported for passage {pair.passage_id}." if text is None else " ".join(text[: 4 * SNIPPET].split())
     )
     return {
         "id": id_of(row),
-        "values": [one.left, one.right],
-        "query": html.as_shown(ui.shortened(one.query_text, 120)),
-        "text": html.as_shown(ui.shortened(snippet, SNIPPET)),
+        "values": [pair.left, pair.right],
+        "query": html.as_shown(ui.shorten_text(pair.query_text, 120)),
+        "text": html.as_shown(ui.shorten_text(snippet, SNIPPET)),
         "settled": row.settling is not None,
     }
 
@@ -333,53 +338,53 @@ def _case_fields(
     project: Project,
     left: review.Side,
     right: review.Side,
-    found: review.Agreement,
+    agreement: review.Agreement,
     listed: review.Queue,
     at: int,
     policy: labels.Policy | None,
 ) -> dict[str, Any]:
     """Return the open case with all data needed to settle it."""
     row = listed.rows[at]
-    one = row.pair
-    blamed = one.question_id or next((g.question_id for g in (*row.left_from, *row.right_from)), None)
-    there = {"project": project.name, **address.travelling(), "query": one.query_id, "passage": one.passage_id}
+    pair = row.pair
+    blamed = pair.question_id or next((g.question_id for g in (*row.left_from, *row.right_from)), None)
+    place = {"project": project.name, **address.travelling(), "query": pair.query_id, "passage": pair.passage_id}
     data: dict[str, Any] = {
-        **_row(row),
+        **_row_data(row),
         "at": listed.first + at,
-        "query": html.as_shown(one.query_text),
-        "query_id": one.query_id,
-        "passage_id": one.passage_id,
-        "passage": None if one.passage_text is None else html.as_shown(one.passage_text[:LONGEST]),
-        "question": None if one.question_text is None else html.as_shown(one.question_text),
+        "query": html.as_shown(pair.query_text),
+        "query_id": pair.query_id,
+        "passage_id": pair.passage_id,
+        "passage": None if pair.passage_text is None else html.as_shown(pair.passage_text[:LONGEST]),
+        "question": None if pair.question_text is None else html.as_shown(pair.question_text),
         "blamed": blamed,
         "givers": [
-            {"side": html.as_shown(name), **_giving(given)}
-            for name, given in zip(found.names, (row.left_from, row.right_from), strict=True)
+            {"side": html.as_shown(name), **_giving_data(given)}
+            for name, given in zip(agreement.names, (row.left_from, row.right_from), strict=True)
             if given
         ],
-        "check": "" if row.check is None else html.as_shown(_check(row.check, found)),
-        "read": "passages?" + urlencode(there | ({"question": blamed} if blamed else {})),
-        "bank": "question_bank?" + urlencode(there),
-        "settling": None if row.settling is None else _settled(row.settling),
+        "check": "" if row.check is None else html.as_shown(_describe_check(row.check, agreement)),
+        "read": "passages?" + urlencode(place | ({"question": blamed} if blamed else {})),
+        "bank": "question_bank?" + urlencode(place),
+        "settling": None if row.settling is None else _settled_data(row.settling),
     }
     if row.settling is None:
-        data |= settling_forms.offer(project, left, right, row, policy)
+        data |= settling_forms.offer_settlements(project, left, right, row, policy)
         for asked in data["asked"]:
             asked["text"] = html.as_shown(asked["text"])
     return data
 
 
-def _giving(given: tuple[review.Giving, ...]) -> dict[str, Any]:
-    shown = [{"text": html.as_shown(one.text), "rating": one.rating} for one in given[:QUESTIONS_NAMED]]
+def _giving_data(given: tuple[review.Giving, ...]) -> dict[str, Any]:
+    shown = [{"text": html.as_shown(question.text), "rating": question.rating} for question in given[:QUESTIONS_NAMED]]
     return {"questions": shown, "more": max(0, len(given) - QUESTIONS_NAMED)}
 
 
-def _settled(one: review.Settling) -> dict[str, Any]:
+def _settled_data(settling: review.Settling) -> dict[str, Any]:
     return {
-        "words": html.as_shown(f"Resolved by {one.author}, {one.made_at:%d %B %Y}: {act_words(one)}"),
-        "reason": html.as_shown(one.reason),
-        "override": one.act == "override",
-        "rating": one.rating,
+        "words": html.as_shown(f"Resolved by {settling.author}, {settling.made_at:%d %B %Y}: {act_words(settling)}"),
+        "reason": html.as_shown(settling.reason),
+        "override": settling.act == "override",
+        "rating": settling.rating,
     }
 
 
@@ -392,37 +397,41 @@ ACT_WORDS = {
 }
 
 
-def act_words(one: review.Settling) -> str:
+def act_words(settling: review.Settling) -> str:
     """Return a description of a settlement."""
-    if one.act == "dispute":
-        return f"{ACT_WORDS[one.act]}: {one.source} judged {one.value}"
-    words = ACT_WORDS[one.act] if one.rating is None else f"{ACT_WORDS[one.act]} with rating {one.rating}"
-    if one.touched is None:
+    if settling.act == "dispute":
+        return f"{ACT_WORDS[settling.act]}: {settling.source} judged {settling.value}"
+    words = (
+        ACT_WORDS[settling.act]
+        if settling.rating is None
+        else f"{ACT_WORDS[settling.act]} with rating {settling.rating}"
+    )
+    if settling.touched is None:
         return words
-    more = f" and {one.others} more" if one.others else ""
-    return f"{words}: “{ui.shortened(one.question_text or one.touched, 160)}”{more}"
+    more = f" and {settling.others} more" if settling.others else ""
+    return f"{words}: “{ui.shorten_text(settling.question_text or settling.touched, 160)}”{more}"
 
 
-def explain_order(found: review.CheckNext, by: str, agreed: review.Agreement) -> str:
+def explain_order(next_check: review.CheckNext, by: str, agreed: review.Agreement) -> str:
     """Return an explanation of the orders by effect, and of the number of tested cases.
 
     Args:
         by: "board" or "kappa".
     """
-    rater = agreed.left if found.side == "left" else agreed.right
-    said = (
-        f"Effect on the leaderboard ({found.measure}) and on merged kappa if the {rater.noun} of a pair changed to"
+    rater = agreed.left if next_check.side == "left" else agreed.right
+    explanation = (
+        f"Effect on the leaderboard ({next_check.measure}) and on merged kappa if the {rater.noun} of a pair changed to"
         " the value of the other side."
     )
-    if (tried := len(found.checks)) < found.disagreements:
+    if (tried := len(next_check.checks)) < next_check.disagreements:
         which = "runs rank highest" if by == "board" else "change kappa most"
-        said += f" Only {tried:,} of {found.disagreements:,} disagreements were tested: those that {which}."
-    return said
+        explanation += f" Only {tried:,} of {next_check.disagreements:,} disagreements were tested: those that {which}."
+    return explanation
 
 
-def _check(check: review.Check, found: review.Agreement) -> str:
-    noun = found.left.noun if found.left.noun == "label" else found.right.noun
-    noun = noun if "label" in (found.left.noun, found.right.noun) else "judgment"
+def _describe_check(check: review.Check, agreement: review.Agreement) -> str:
+    noun = agreement.left.noun if agreement.left.noun == "label" else agreement.right.noun
+    noun = noun if "label" in (agreement.left.noun, agreement.right.noun) else "judgment"
     if check.value == check.target:
         return f"The {noun} {check.value} is already the closest value on its scale."
     swaps = how_many(check.swaps, "rank swaps")
@@ -470,23 +479,23 @@ def set_widgets(project: Project) -> None:
 def queue_view(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
     """Draw the filters, the table, the cases, and the open case."""
     asked = actions.asked_of(KEY)
-    order, measure = _filters(project, left, right, review.agreement(project, left, right), asked)
+    order, measure = _draw_filters(project, left, right, review.side_agreement(project, left, right), asked)
     desk = Desk(project, left, right, policy, order, measure)
     error = asked.do(lambda act: ACTS[act["do"]](desk, act))
-    found = review.agreement(project, left, right)
+    found = review.side_agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
-    data = shown(project, left, right, found, cell, listed(desk, cell), policy, order)
+    data = queue_data(project, left, right, found, cell, find_queue_page(desk, cell), policy, order)
     data |= {"said": desk.said, "error": error, "weighed": desk.weighed}
-    disagreements_address.write()
+    disagreements_address.write_address()
     asked.draw("cases", data)
 
 
-def _filters(
-    project: Project, left: review.Side, right: review.Side, found: review.Agreement, asked: actions.Asked
+def _draw_filters(
+    project: Project, left: review.Side, right: review.Side, agreement: review.Agreement, asked: actions.Asked
 ) -> tuple[review.Order, str]:
     """Draw the filters; return the order and its measure."""
     about_questions = isinstance(left, review.Person) or isinstance(right, review.Person)
-    names = _order_names(found)
+    names = _order_names(agreement)
     offered = [order for order in names if not about_questions or order not in ("board", "kappa")]
     for act in asked.acts:
         if act["do"] == "clear" and act["what"] == "query":
@@ -503,20 +512,20 @@ def _filters(
         measure = "nDCG@10"
         if order in ("board", "kappa"):
             with st.container(width=150):
-                measure = policy_widgets.measure("Measure", cover=False, key="check_measure")
+                measure = policy_widgets.choose_measure("Measure", cover=False, key="check_measure")
         settled = st.toggle("Show resolved", key="show_settled", width="content")
     filters = {
         "query": chosen or "",
         "order": "" if order == "worst" else order,
         "settled": "shown" if settled else "",
     }
-    if any(disagreements_address.named(name) != value for name, value in filters.items()):
-        disagreements_address.put(**filters, case="", at="")
+    if any(disagreements_address.place_part(name) != value for name, value in filters.items()):
+        disagreements_address.change_place(**filters, case="", at="")
     return order, measure
 
 
-def _order_names(found: review.Agreement) -> dict[review.Order, str]:
+def _order_names(agreement: review.Agreement) -> dict[review.Order, str]:
     names = dict(ORDERS)
-    named = found.names != (found.left.owner, found.right.owner)
-    left, right = (name.capitalize() if named and name.isalpha() else name for name in found.names)
+    named = agreement.names != (agreement.left.owner, agreement.right.owner)
+    left, right = (name.capitalize() if named and name.isalpha() else name for name in agreement.names)
     return names | {"left": f"{left} higher", "right": f"{right} higher"}

@@ -11,26 +11,30 @@ from exam_workbench.store import Project
 from pages.parts.shared import address, html, policy_widgets, ui
 
 QUESTIONS_A_PAGE = 10
-KIND_NAMES = {"reweighted": "weight changed", "kind": "kind changed", "answer key": "answer key changed",
-              "subtopic": "subtopic changed"}  # fmt: skip
+KIND_NAMES = {
+    "reweighted": "weight changed",
+    "kind": "kind changed",
+    "answer key": "answer key changed",
+    "subtopic": "subtopic changed",
+}
 """Display names for changes whose keys are too short to show."""
 
 
-def _moved(system: review.SystemChange) -> str:
+def _rank_change(system: review.SystemChange) -> str:
     if system.rank_before is None or system.rank_after is None or system.rank_before == system.rank_after:
         return ""
     gained = system.rank_before - system.rank_after
     return f"{'▲' if gained > 0 else '▼'} {abs(gained)}"
 
 
-def questions(project: Project, found: review.StateChanges) -> None:
+def draw_questions(project: Project, changes: review.StateChanges) -> None:
     """Draw the changed questions, before and after, with the number of labels that each changes."""
-    if not found.questions:
+    if not changes.questions:
         st.text("No differences between the questions that can change a score.")
         return
-    ordered = sorted(found.questions, key=lambda pair: -pair[1])
+    ordered = sorted(changes.questions, key=lambda pair: -pair[1])
     texts = pooled_queries(project)
-    pager = f"questions {hash((found.before, found.after))}"
+    pager = f"questions {hash((changes.before, changes.after))}"
     page = int(st.session_state.get(pager, 1))
     st.caption(f"{text.how_many(len(ordered), 'questions')}, sorted by number of changed labels")
     for change, flips in ordered[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
@@ -38,60 +42,60 @@ def questions(project: Project, found: review.StateChanges) -> None:
             body, link = st.columns([10, 3], vertical_alignment="center")
             with body:
                 st.container(key=f"wordings {change.question_id}").html(
-                    f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>'
+                    f'<div class="asked" dir="auto"><div class="words">{_difference_html(change)}</div></div>'
                 )
                 moves = f"changes {text.how_many(flips, 'labels')}"
-                query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
+                query = ui.shorten_text(texts.get(change.query_id, change.query_id), 70)
                 st.container(key=f"moves {change.question_id}").caption(
                     ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
                 )
             with link:
-                ui.go("question_bank", "Edit question", query=change.query_id)
+                ui.draw_link("question_bank", "Edit question", query=change.query_id)
     if len(ordered) > QUESTIONS_A_PAGE:
         st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
 
 
-def _difference(change: review.QuestionChange) -> str:
+def _difference_html(change: review.QuestionChange) -> str:
     """Return HTML of a question before and after, with its other changes."""
     old, new = change.before, change.after
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
-        return html.visible(shown.shown) if shown else ""
-    lines = [html.marked(old.shown, new.shown)]
+        return html.as_html(shown.shown) if shown else ""
+    lines = [html.difference_html(old.shown, new.shown)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:
         lines.append(f"{old.kind.capitalize()} → {new.kind}")
     if "answer key" in change.kinds:
         keys = [" | ".join((q.answer_key or "", *q.choices)) or "none" for q in (old, new)]
-        lines.append(f"Answer key: {html.marked(*keys)}")
+        lines.append(f"Answer key: {html.difference_html(*keys)}")
     return "<br>".join(lines)
 
 
-def boards(_: Project, found: review.StateChanges) -> None:
+def draw_boards(_: Project, changes: review.StateChanges) -> None:
     """Draw both leaderboards in one table, with each system's rank and change of score."""
-    if found.board_before is None and found.board_after is None:
+    if changes.board_before is None and changes.board_after is None:
         st.text("Neither state has a leaderboard.")
         return
-    board = found.board_after or found.board_before
+    board = changes.board_after or changes.board_before
     measure = board.measure if board else ""
     shifts = [
         None if s.score_before is None or s.score_after is None else s.score_after - s.score_before
-        for s in found.systems
+        for s in changes.systems
     ]
     st.caption(ui.plain(f"Systems by {measure}, sorted by their rank after the change"))
     st.dataframe(
         {
-            "Run": [s.run for s in found.systems],
-            "Rank before": [s.rank_before for s in found.systems],
-            "Rank after": [s.rank_after for s in found.systems],
-            "Rank change": [_moved(s) for s in found.systems],
-            "Score before": [s.score_before for s in found.systems],
-            "Score after": [s.score_after for s in found.systems],
+            "Run": [s.run for s in changes.systems],
+            "Rank before": [s.rank_before for s in changes.systems],
+            "Rank after": [s.rank_after for s in changes.systems],
+            "Rank change": [_rank_change(s) for s in changes.systems],
+            "Score before": [s.score_before for s in changes.systems],
+            "Score after": [s.score_after for s in changes.systems],
             "Score change": shifts,
         },
         hide_index=True,
-        height="content" if len(found.systems) <= 30 else 600,
+        height="content" if len(changes.systems) <= 30 else 600,
         column_config={
             "Score before": st.column_config.NumberColumn(format="%.4f"),
             "Score after": st.column_config.NumberColumn(format="%.4f"),
@@ -117,13 +121,13 @@ STYLE = """
 """
 
 
-def view(project: Project, frozen: list[Freeze]) -> None:
+def draw_snapshots(project: Project, frozen: list[Freeze]) -> None:
     """Draw the choice of two snapshots and their differences.
 
     Args:
         frozen: the existing ones, newest first; at least two.
     """
-    before, after, k, board = _choices(project, frozen)
+    before, after, k, board = _choose_snapshots(project, frozen)
     if before == after:
         st.container(key="same-freezes").info(
             "Before and After are the same snapshot. Choose two different snapshots.", icon=":material/info:"
@@ -132,20 +136,20 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     changes = project.cached(
         ("diff of freezes", before, after, k), lambda: answers.diff_of_runs(project, before, after, k)
     )
-    fall = None if board is None else _measured(project, before, after, board)
-    _summary(frozen, before, after, changes, fall)
-    shown = _shown(changes, fall)
+    fall = None if board is None else _measure_fall(project, before, after, board)
+    _draw_summary(frozen, before, after, changes, fall)
+    shown = _sort_changes(changes, fall)
     if not shown:
         st.success(f"No differences: every query has the same top {k} and the same answer.", icon=":material/check:")
         return
-    texts = _listing(project, shown, fall)
-    _opened(project, shown, texts, before, after, k)
+    texts = _draw_queries(project, shown, fall)
+    _draw_open_query(project, shown, texts, before, after, k)
 
 
-def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, study.BoardChoice | None]:
-    names = [one.name for one in frozen]
+def _choose_snapshots(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, study.BoardChoice | None]:
+    names = [snapshot.name for snapshot in frozen]
     # By default the newest snapshot, and the latest earlier one of the same queries.
-    alike = [one.name for one in frozen[1:] if one.asked == frozen[0].asked]
+    alike = [snapshot.name for snapshot in frozen[1:] if snapshot.asked == frozen[0].asked]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         usual = {"from": (alike or names[1:])[0], "to": names[0]}
         before, after = (
@@ -153,17 +157,17 @@ def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, stu
             for side, label in (("from", "Before"), ("to", "After"))
         )
         k = int(st.selectbox("Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100))
-        offered = _boards(project, k)
+        offered = _offer_measures(project, k)
         options = [*offered, NO_BOARD]
         by = str(st.selectbox("Measure", options, key=f"freeze-by {' '.join(options)}"))
     return before, after, k, offered.get(by)
 
 
-def _boards(project: Project, k: int) -> dict[str, study.BoardChoice]:
+def _offer_measures(project: Project, k: int) -> dict[str, study.BoardChoice]:
     """Return the measures for the rankings, beginning with the measure and official leaderboard of the scoring
     settings.
     """
-    looking = policy_widgets.seen()
+    looking = policy_widgets.current_view()
     if looking is None or not measures.parse_measure(looking.measure).takes_judgments:
         return study.boards_to_choose_by(project, k)
     found = study.boards_to_choose_by(project, k, looking.measure)
@@ -172,8 +176,8 @@ def _boards(project: Project, k: int) -> dict[str, study.BoardChoice]:
 
 
 @ui.errors()
-def _measured(project: Project, before: str, after: str, board: study.BoardChoice) -> answers.Fall | None:
-    policy = policy_widgets.chosen(project)
+def _measure_fall(project: Project, before: str, after: str, board: study.BoardChoice) -> answers.Fall | None:
+    policy = policy_widgets.chosen_policy(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     return project.cached(
         ("fall between freezes", before, after, board, policy),
@@ -181,31 +185,31 @@ def _measured(project: Project, before: str, after: str, board: study.BoardChoic
     )
 
 
-def _summary(
+def _draw_summary(
     frozen: list[Freeze], before: str, after: str, changes: list[answers.QueryChange], fall: answers.Fall | None
 ) -> None:
-    asked = {one.name: one for one in frozen}
+    asked = {item.name: item for item in frozen}
     queries = max(asked[before].queries or 0, asked[after].queries or 0)
-    tops = [one for one in changes if one.gone or one.new or one.moved]
-    gone, new = (sum(len(getattr(one, side)) for one in changes) for side in ("gone", "new"))
+    tops = [item for item in changes if item.gone or item.new or item.moved]
+    gone, new = (sum(len(getattr(item, side)) for item in changes) for side in ("gone", "new"))
     facts: list[ui.Fact] = [
         ("differing", "Queries with different results", f"{len(tops):,} of {queries:,}", None),
         ("gone-new", "Passages removed / added", f"{gone:,} / {new:,}", None),
     ]
     if any(asked[name].system or not tops for name in (before, after)):
-        facts.append(("", "Different answers", f"{sum(one.answer for one in changes):,}", None))
+        facts.append(("", "Different answers", f"{sum(item.answer for item in changes):,}", None))
     if fall is not None:
-        change = ui.change(fall.before, fall.after)
+        change = ui.as_change(fall.before, fall.after)
         facts.append(("", fall.measure, f"{fall.before:.3f} → {fall.after:.3f}", None, change))
-    ui.metrics(*facts, key="sums", width="content")
+    ui.draw_metrics(*facts, key="sums", width="content")
     when = [f"{name} was recorded on {asked[name].started_at:%d %b %Y at %H:%M}" for name in (before, after)]
     lines = [f"{', '.join(when)}."]
     if fall is not None:
-        said = "Significant drop" if fall.fell else "No significant drop"
+        verdict = "Significant drop" if fall.fell else "No significant drop"
         chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
-            f"{said} of {fall.measure} by {source}: {fall.difference:+z.3f} (95% interval"
+            f"{verdict} of {fall.measure} by {source}: {fall.difference:+z.3f} (95% interval"
             f" {fall.low:+z.3f} to {fall.high:+z.3f}, {chance}, queries: {fall.queries:,})."
             " Unjudged and ungraded passages count as not relevant."
         )
@@ -219,44 +223,51 @@ def _summary(
     )
 
 
-def _shown(changes: list[answers.QueryChange], fall: answers.Fall | None) -> list[answers.QueryChange]:
+def _sort_changes(changes: list[answers.QueryChange], fall: answers.Fall | None) -> list[answers.QueryChange]:
     """Return the queries that differ, beginning with the largest loss if there is a measure."""
     if fall is None:
         return changes
-    return sorted(changes, key=lambda one: _shift(fall, one.query_id) or 0.0)
+    return sorted(changes, key=lambda one: _score_change(fall, one.query_id) or 0.0)
 
 
-def _shift(fall: answers.Fall | None, query_id: str) -> float | None:
+def _score_change(fall: answers.Fall | None, query_id: str) -> float | None:
     if fall is None or query_id not in fall.scores:
         return None
     before, after = fall.scores[query_id]
     return after - before
 
 
-def _listing(project: Project, shown: list[answers.QueryChange], fall: answers.Fall | None) -> dict[str, str]:
+def _draw_queries(project: Project, shown: list[answers.QueryChange], fall: answers.Fall | None) -> dict[str, str]:
     """Draw the table of queries that differ, of which a selected one opens below; return their texts."""
-    texts = _words(project, [one.query_id for one in shown])
+    texts = _query_texts(project, [change.query_id for change in shown])
 
-    def take() -> None:
+    def open_selected() -> None:
         rows = st.session_state["queries of freezes"].selection.rows
         if rows:
             st.session_state[QUERY] = shown[rows[0]].query_id
 
-    columns: dict[str, list[Any]] = {"Query": [texts[one.query_id] for one in shown]}
+    columns: dict[str, list[Any]] = {"Query": [texts[change.query_id] for change in shown]}
     if fall is not None:
-        pairs = [fall.scores.get(one.query_id, (None, None)) for one in shown]
-        columns |= {"Before": [pair[0] for pair in pairs], "After": [pair[1] for pair in pairs],
-                    "Change": [_shift(fall, one.query_id) for one in shown]}  # fmt: skip
+        pairs = [fall.scores.get(change.query_id, (None, None)) for change in shown]
+        columns |= {
+            "Before": [pair[0] for pair in pairs],
+            "After": [pair[1] for pair in pairs],
+            "Change": [_score_change(fall, change.query_id) for change in shown],
+        }
     columns |= {
-        "Removed": [len(one.gone) for one in shown],
-        "Added": [len(one.new) for one in shown],
-        "Moved": [len(one.moved) for one in shown],
-        "Overlap": [round(one.overlap, 2) for one in shown],
+        "Removed": [len(change.gone) for change in shown],
+        "Added": [len(change.new) for change in shown],
+        "Moved": [len(change.moved) for change in shown],
+        "Overlap": [round(change.overlap, 2) for change in shown],
     }
-    if any(one.answer for one in shown):
-        columns["Answer"] = ["differs" if one.answer else "" for one in shown]
+    if any(change.answer for change in shown):
+        columns["Answer"] = ["differs" if change.answer else "" for change in shown]
     st.dataframe(
-        columns, hide_index=True, on_select=take, selection_mode="single-row", key="queries of freezes",
+        columns,
+        hide_index=True,
+        on_select=open_selected,
+        selection_mode="single-row",
+        key="queries of freezes",
         height="content" if len(shown) <= 10 else 390,
         column_config={
             "Query": st.column_config.TextColumn(width="medium"),
@@ -265,19 +276,19 @@ def _listing(project: Project, shown: list[answers.QueryChange], fall: answers.F
             "After": st.column_config.NumberColumn(format="%.3f"),
             "Change": st.column_config.NumberColumn(format="%+.3f"),
         },
-    )  # fmt: skip
+    )
     return texts
 
 
-def _words(project: Project, query_ids: list[str]) -> dict[str, str]:
+def _query_texts(project: Project, query_ids: list[str]) -> dict[str, str]:
     known = {query.query_id: query.text for query in answers.asked_queries(project)}
     return ui.told_apart({query_id: known.get(query_id, query_id) for query_id in query_ids})
 
 
-def _opened(
+def _draw_open_query(
     project: Project, shown: list[answers.QueryChange], texts: dict[str, str], before: str, after: str, k: int
 ) -> None:
-    names = [one.query_id for one in shown]
+    names = [item.query_id for item in shown]
     left, right = st.columns([4, 1], vertical_alignment="bottom")
     given = st.query_params.get(QUERY, "")
     # A link, or a step back, takes precedence over the widget.
@@ -285,58 +296,61 @@ def _opened(
         st.session_state[QUERY] = given if given in names else names[0]
     query = str(left.selectbox("Query", names, format_func=texts.__getitem__, key=QUERY))
     said = "" if query == names[0] else query
-    address.say({QUERY: said})
+    address.write_parameters({QUERY: said})
     st.session_state[SAID] = said
-    found = answers.query_difference(project, before, after, query, k)
+    difference = answers.query_difference(project, before, after, query, k)
     with right:
-        ui.go("passages", "Open passages", query=query)
-    if found.answers != (None, None):
-        _answers(found)
-    if found.before or found.after:
+        ui.draw_link("passages", "Open passages", query=query)
+    if difference.answers != (None, None):
+        _draw_answers(difference)
+    if difference.before or difference.after:
         sides = st.columns(2)
         for side, name, top, other in (
-            (sides[0], before, found.before, ()), (sides[1], after, found.after, found.before),
-        ):  # fmt: skip
+            (sides[0], before, difference.before, ()),
+            (sides[1], after, difference.after, difference.before),
+        ):
             side.html(
-                f"<style>{STYLE}</style><b>{html.visible(name)}</b>{_top(top, {one.passage_id: one for one in other})}"
+                f"<style>{STYLE}</style><b>{html.as_html(name)}</b>{_top_html(top, {item.passage_id: item for item in other})}"
             )
 
 
-def _answers(found: answers.QueryDifference) -> None:
-    one, other = found.answers
-    said = "Same answer:" if one == other else "Different answers:"
-    if one is None or other is None:
-        words = html.visible(other or one or "")
-        said = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
+def _draw_answers(difference: answers.QueryDifference) -> None:
+    earlier, other = difference.answers
+    verdict = "Same answer:" if earlier == other else "Different answers:"
+    if earlier is None or other is None:
+        words = html.as_html(other or earlier or "")
+        verdict = "No answer after. Answer before:" if other is None else "No answer before. Answer after:"
     else:
-        words = html.marked(one, other)
-    st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{said}</span> <div>{words}</div></div>')
+        words = html.difference_html(earlier, other)
+    st.html(f'<style>{STYLE}</style><div class="ew-top"><span class="what">{verdict}</span> <div>{words}</div></div>')
 
 
-def _top(top: tuple[answers.PlacedPassage, ...], others: dict[str, answers.PlacedPassage]) -> str:
+def _top_html(top: tuple[answers.PlacedPassage, ...], others: dict[str, answers.PlacedPassage]) -> str:
     if not top:
         return '<p class="ew-top"><span class="what">No passages returned.</span></p>'
-    return f'<ol class="ew-top">{"".join(_row(one, others) for one in top)}</ol>'
+    return f'<ol class="ew-top">{"".join(_passage_html(passage, others) for passage in top)}</ol>'
 
 
-def _row(one: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -> str:
-    what = f'<span class="differs">{_what(one, bool(others))}</span> ' if one.other != one.rank else ""
-    twin = others.get(one.rewritten or "")
-    if one.text is None:
+def _passage_html(placed: answers.PlacedPassage, others: dict[str, answers.PlacedPassage]) -> str:
+    what = (
+        f'<span class="differs">{_describe_place(placed, bool(others))}</span> ' if placed.other != placed.rank else ""
+    )
+    twin = others.get(placed.rewritten or "")
+    if placed.text is None:
         words = '<span class="what">No text returned.</span>'
     elif twin is not None and twin.text is not None:
-        words = html.marked(ui.shortened(twin.text, EXCERPT), ui.shortened(one.text, EXCERPT))
+        words = html.difference_html(ui.shorten_text(twin.text, EXCERPT), ui.shorten_text(placed.text, EXCERPT))
     else:
-        words = html.visible(ui.shortened(one.text, EXCERPT))
+        words = html.as_html(ui.shorten_text(placed.text, EXCERPT))
     return (
-        f'<li><span class="rank">{one.rank}</span>{what}<span class="what">{html.visible(one.passage_id)}</span>'
+        f'<li><span class="rank">{placed.rank}</span>{what}<span class="what">{html.as_html(placed.passage_id)}</span>'
         f'<div class="words" dir="auto">{words}</div></li>'
     )
 
 
-def _what(one: answers.PlacedPassage, later: bool) -> str:
-    if one.other is not None:
-        return f"rank {one.other} before" if later else f"rank {one.other} after"
-    if one.rewritten is not None:
+def _describe_place(placed: answers.PlacedPassage, later: bool) -> str:
+    if placed.other is not None:
+        return f"rank {placed.other} before" if later else f"rank {placed.other} after"
+    if placed.rewritten is not None:
         return "text changed"
     return "added" if later else "removed"

@@ -30,7 +30,7 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
         "home": project.name,
         "chosen": listed[at].place,
         "places": [one.place for one in listed[first : at + AHEAD + 1]],
-        "decided": [stated(one) for one in listed[first : at + AHEAD + 1]],
+        "decided": [decision_time(one) for one in listed[first : at + AHEAD + 1]],
         "first": first,
         "total": len(listed),
         "decides": listed[at].standing != "waiting",
@@ -40,72 +40,74 @@ def draw(project: Project, listed: list[review.Contested], at: int) -> None:
     actions.asked_of(KEY).draw("decisions", data)
 
 
-def stated(one: review.Contested) -> str | None:
+def decision_time(contested: review.Contested) -> str | None:
     """Return the time of the present decision, by which an action names the decision that it replaces; else None."""
-    return one.decision and one.decision.stated_at.isoformat()
+    return contested.decision and contested.decision.stated_at.isoformat()
 
 
-def arrive(project: Project, found: list[review.Contested]) -> None:
+def choose_linked_list(project: Project, places: list[review.Contested]) -> None:
     """If the person followed a link, choose the list that contains the linked place.
 
     Call this before the choice of the list is drawn, whose key is `STATE`.
 
     Args:
-        found: the places of all lists.
+        places: the places of all lists.
     """
-    came = _places().come(project.name)
-    standing = next((one.standing for one in found if one.place == _now()), None)
+    came = _address_places().come(project.name)
+    standing = next((contested.standing for contested in places if contested.place == _named_place()), None)
     if came and standing is not None:
         st.session_state[STATE] = standing
     st.session_state.setdefault(STATE, "differs")
     if came:
-        st.session_state[_LACKING] = st.session_state[STATE] if _places().now and standing is None else ""
+        st.session_state[_LACKING] = st.session_state[STATE] if _address_places().now and standing is None else ""
 
 
-def opened(listed: list[review.Contested]) -> int:
+def find_open_place(listed: list[review.Contested]) -> int:
     """Return the position of the open place in the list.
 
     If the place has left the list, as after a decision, the next listed place opens, and the address names it.
     """
-    now = _now()
-    numbers = {one.place: at for at, one in enumerate(listed)}
+    now = _named_place()
+    numbers = {contested.place: at for at, contested in enumerate(listed)}
     order: list[review.Place] = st.session_state.get(_LISTED, [])
     if not numbers.keys() <= set(order):
         order = st.session_state[_LISTED] = list(numbers)
     if now not in numbers:
         at = order.index(now) if now in order else 0
         now = next(place for place in [*order[at:], *order[:at][::-1]] if place in numbers)
-    _places().stay(**_named(now))
+    _address_places().stay(**_address_parts(now))
     return numbers[now]
 
 
-def lacking() -> bool:
+def is_link_unlisted() -> bool:
     """Return whether the address names an unlisted place, and another one is open instead."""
     return st.session_state.get(_LACKING) == st.session_state[STATE]
 
 
-def button(label: str, project: Project, do: str, said: dict[str, Any], **options: Any) -> None:
+def draw_button(label: str, project: Project, do: str, fields: dict[str, Any], **options: Any) -> None:
     """Draw a button whose presses are queued like the actions of the component.
 
     Args:
-        do: `decide`, `undo` or `accept`.
-        said: the other fields of the action.
-        options: passed to `st.button`.
+        do: `decide_case`, `undo` or `accept`.
+        fields: the other fields of the action.
+        options: passed to `st.draw_button`.
     """
-    st.button(label, on_click=actions.asked_of(KEY).press, args=({"do": do, "home": project.name, **said},), **options)
+    st.button(
+        label, on_click=actions.asked_of(KEY).press, args=({"do": do, "home": project.name, **fields},), **options
+    )
 
 
-def reason(project: Project, place: review.Place) -> None:
+def draw_reason(project: Project, place: review.Place) -> None:
     """Draw the field for the reason of a decision; its text stays with its place."""
     st.text_input(
         "Reason",
-        key=_reason(project, place),
+        key=_reason_key(project, place),
         placeholder="Reason for the decision (required)",
         persist_state="session",
     )
 
 
-def act(project: Project) -> None:
+def do_actions(project: Project) -> None:
     """Do the pending actions; each decision is on the place that was open when it was made.
 
     Raises:
@@ -115,62 +117,62 @@ def act(project: Project) -> None:
     acts = list(asked.acts)
     if acts:
         st.session_state[_LACKING] = ""
-    steps = [one for one in acts if one["do"] == "open"]
-    if gone := [_place(one) for one in steps if one["home"] == project.name]:
+    steps = [pending for pending in acts if pending["do"] == "open"]
+    if gone := [_place_of_act(pending) for pending in steps if pending["home"] == project.name]:
         # The steps leave the queue only afterwards: if the run ends here, the next run repeats them.
-        _places().go(**_named(gone[-1]))
-    for one in steps:
-        asked.take(one)
-    decided = [one for one in acts if one["do"] != "open"]
+        _address_places().go(**_address_parts(gone[-1]))
+    for pending in steps:
+        asked.take(pending)
+    decided = [pending for pending in acts if pending["do"] != "open"]
     reasons = {
-        _place(one): str(st.session_state.get(_reason(project, _place(one))) or "")
-        for one in decided
-        if one["do"] == "decide"
+        _place_of_act(pending): str(st.session_state.get(_reason_key(project, _place_of_act(pending))) or "")
+        for pending in decided
+        if pending["do"] == "decide"
     }
 
     here: dict[review.Place, datetime] = st.session_state.setdefault(_HERE_DECIDED, {})
 
-    def save(one: actions.Act, author: str) -> str:
-        if one["do"] == "accept":
-            return f"Saved {text.how_many(review.accept_agreed(project, str(one['query']), author), 'decisions')}."
-        place = _place(one)
-        if one["do"] == "undo":
+    def save_decision(pressed: actions.Act, author: str) -> str:
+        if pressed["do"] == "accept":
+            return f"Saved {text.how_many(review.accept_agreed(project, str(pressed['query']), author), 'decisions')}."
+        place = _place_of_act(pressed)
+        if pressed["do"] == "undo":
             review.undo_decision(project, place, author)
             return "Decision withdrawn."
         # After two quick decisions, the second one does not know the time of the first one, which it replaces.
-        seen = datetime.fromisoformat(one["over"]) if one["over"] else None
-        here[place] = review.decide(
-            project, place, int(one["value"]), reasons[place], author, {seen, here.get(place, seen)}
+        seen = datetime.fromisoformat(pressed["over"]) if pressed["over"] else None
+        here[place] = review.decide_case(
+            project, place, int(pressed["value"]), reasons[place], author, {seen, here.get(place, seen)}
         )
-        return f"Decision saved: {one['value']}."
+        return f"Decision saved: {pressed['value']}."
 
-    actions.save_all(asked, decided, project.name, save, _called)
+    actions.save_all(asked, decided, project.name, save_decision, _name_act)
 
 
-def _now() -> review.Place:
+def _named_place() -> review.Place:
     """Return the open place; unknown parts are empty."""
-    now = _places().now
+    now = _address_places().now
     return now.get("query", ""), now.get("passage", ""), now.get("question")
 
 
-def _places() -> address.Places:
-    return address.places(KEY, NAMES)
+def _address_places() -> address.Places:
+    return address.places_of_screen(KEY, NAMES)
 
 
-def _named(place: review.Place) -> dict[str, str]:
+def _address_parts(place: review.Place) -> dict[str, str]:
     return {name: key or "" for name, key in zip(NAMES, place, strict=True)}
 
 
-def _place(act: actions.Act) -> review.Place:
+def _place_of_act(act: actions.Act) -> review.Place:
     query_id, passage_id, question_id = act["place"]
     return str(query_id), str(passage_id), None if question_id is None else str(question_id)
 
 
-def _reason(project: Project, place: review.Place) -> str:
+def _reason_key(project: Project, place: review.Place) -> str:
     return f"reason {project.name} {place}"
 
 
-def _called(act: actions.Act) -> str:
+def _name_act(act: actions.Act) -> str:
     if act["do"] == "accept":
         return f"Your acceptance of the agreed values for query {act['query']}"
     _, passage_id, question_id = act["place"]

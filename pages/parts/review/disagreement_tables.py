@@ -7,91 +7,91 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, measures, records, review, text
-from exam_workbench.records import sources
+from exam_workbench.records import judgment_sources
 from exam_workbench.store import Project
 from pages.parts.review import disagreements_address
 from pages.parts.shared import address, presses, ui
 
 
-def sides(project: Project, policy: labels.Policy | None) -> dict[str, tuple[str, review.Side]]:
+def list_sides(project: Project, policy: labels.Policy | None) -> dict[str, tuple[str, review.Side]]:
     """Return everything that can be compared: URL name -> displayed name and side.
 
     Args:
         policy: the scoring settings; None if nothing has been graded.
     """
-    found: dict[str, tuple[str, review.Side]] = {}
-    graded = [grader.spec.name for grader in bank.graders(project) if grader.grades]
+    by_name: dict[str, tuple[str, review.Side]] = {}
+    graded = [grader.spec.name for grader in bank.label_graders(project) if grader.grades]
     if policy is not None:
         counting = policy.grader or graded[0]
-        found["labels"] = (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
-    for source in sources(project):
+        by_name["labels"] = (f"Labels: {counting}", review.Labels(replace(policy, grader=counting)))
+    for source in judgment_sources(project):
         name = "Judgments" if source == "judgments" else f"Judgments: {source}"
-        found[f"judgments {source}"] = (name, review.Judgments(source, policy.min_judgment if policy else 1))
+        by_name[f"judgments {source}"] = (name, review.Judgments(source, policy.min_judgment if policy else 1))
     if policy is not None:
         for name in graded:
-            found[f"grader {name}"] = (f"Labels: {name}, without overrides", review.machine(policy, name))
+            by_name[f"grader {name}"] = (f"Labels: {name}, without overrides", review.machine_labels(policy, name))
         for author in review.people(project):
-            found[f"person {author}"] = (f"Overrides by {author}", review.Person(author, policy.min_rating))
-    return found
+            by_name[f"person {author}"] = (f"Overrides by {author}", review.Person(author, policy.min_rating))
+    return by_name
 
 
-def choose_sides(found: dict[str, tuple[str, review.Side]], anew: bool) -> tuple[review.Side, review.Side]:
+def choose_sides(offered: dict[str, tuple[str, review.Side]], anew: bool) -> tuple[review.Side, review.Side]:
     """Draw the choice of the two sides and return them; by default the labels and the first judgments.
 
     Args:
         anew: whether to set the choice from the address.
     """
-    names = list(found)
+    names = list(offered)
     other = next((at for at, name in enumerate(names) if name.startswith("judgments") and at), 1)
     chosen = []
     for key, title, usual in (("left", "Compare (rows)", names[0]), ("right", "With (columns)", names[other])):
         if anew or st.session_state.get(key) not in names:
             disagreements_address.set_widget(key, names, usual)
-        name = str(st.selectbox(title, names, format_func=lambda name: found[name][0], key=key))
-        if name != (disagreements_address.named(key) or usual):
+        name = str(st.selectbox(title, names, format_func=lambda name: offered[name][0], key=key))
+        if name != (disagreements_address.place_part(key) or usual):
             # Another side has other cells and other cases.
-            disagreements_address.put(cell="", case="", at="")
-        disagreements_address.put(**{key: "" if name == usual else name})
-        chosen.append(found[name][1])
+            disagreements_address.change_place(cell="", case="", at="")
+        disagreements_address.change_place(**{key: "" if name == usual else name})
+        chosen.append(offered[name][1])
     return chosen[0], chosen[1]
 
 
-def chosen_cell(found: review.Agreement) -> review.Cell | None:
+def chosen_cell(agreement: review.Agreement) -> review.Cell | None:
     """Return the cell in the address; None without a cell, and for a cell that these sides do not have."""
-    parts = disagreements_address.named("cell").split(":")
+    parts = disagreements_address.place_part("cell").split(":")
     try:
         rows, columns = ([int(value) for value in part.split(",")] for part in parts)
     except ValueError:
         return None
-    fits = set(rows) <= set(found.left.scale) and set(columns) <= set(found.right.scale)
+    fits = set(rows) <= set(agreement.left.scale) and set(columns) <= set(agreement.right.scale)
     return (rows, columns) if fits else None
 
 
-def cell_name(found: review.Agreement, cell: review.Cell) -> str:
+def cell_name(agreement: review.Agreement, cell: review.Cell) -> str:
     """Return a description of a cell."""
     rows, columns = (" or ".join(map(str, values)) for values in cell)
-    left, right = found.names
+    left, right = agreement.names
     return f"{left} {rows}, {right} {columns}"
 
 
-def tables(found: review.Agreement, chosen: review.Cell | None) -> list[dict[str, Any]]:
+def tables_data(agreement: review.Agreement, chosen: review.Cell | None) -> list[dict[str, Any]]:
     """Return the cross tables of all values and of merged ones, with totals and the kappa of each row.
 
     Args:
         chosen: the selected cell.
     """
     return [
-        _table(found, chosen) | {"title": "All values"},
-        _table(found.merged, chosen) | {"title": "Relevant or not"},
+        _table_data(agreement, chosen) | {"title": "All values"},
+        _table_data(agreement.merged, chosen) | {"title": "Relevant or not"},
     ]
 
 
-def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any]:
-    table = found.table
+def _table_data(agreement: review.Agreement, chosen: review.Cell | None) -> dict[str, Any]:
+    table = agreement.table
     most = max(1, int(table.counts.max(initial=0)))
     rows = []
     for at, (name, members) in enumerate(zip(table.row_names, table.row_members, strict=True)):
-        kappa = list(found.per_level.values())[at]
+        kappa = list(agreement.per_level.values())[at]
         cells = []
         for place_of, other in enumerate(table.column_members):
             cell: review.Cell = (list(members), list(other))
@@ -100,7 +100,7 @@ def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any
                 {
                     "cell": address.of_cell(cell),
                     "count": count,
-                    "says": cell_name(found, cell),
+                    "says": cell_name(agreement, cell),
                     "depth": round((count / most) ** 0.5, 2),
                     "agrees": bool(table.agreeing[at, place_of]),
                     "open": chosen == cell,
@@ -108,7 +108,13 @@ def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any
             )
         why = kappa.undefined or ""
         rows.append(
-            {"name": name, "cells": cells, "total": int(table.row_totals[at]), "kappa": digits(kappa), "why": why}
+            {
+                "name": name,
+                "cells": cells,
+                "total": int(table.row_totals[at]),
+                "kappa": format_coefficient(kappa),
+                "why": why,
+            }
         )
     return {
         "columns": list(table.column_names),
@@ -118,51 +124,51 @@ def _table(found: review.Agreement, chosen: review.Cell | None) -> dict[str, Any
     }
 
 
-def digits(found: measures.Coefficient) -> str:
+def format_coefficient(coefficient: measures.Coefficient) -> str:
     """Return a coefficient with two decimals; a dash if it is undefined."""
     # Adding zero turns a rounded minus zero into zero.
-    return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
+    return ui.as_number(None if coefficient.value is None else round(coefficient.value, 2) + 0.0, 2)
 
 
-def coefficients(found: review.Agreement) -> list[dict[str, str]]:
+def list_coefficients(agreement: review.Agreement) -> list[dict[str, str]]:
     """Return the coefficients of the whole table: name, value, description, and why it is undefined."""
     shown = {
-        "κ merged": (found.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
-        "κ": (found.kappa, "Cohen's kappa of all values"),
+        "κ merged": (agreement.merged.kappa, "Cohen's kappa of the merged table (relevant or not)"),
+        "κ": (agreement.kappa, "Cohen's kappa of all values"),
         "κ linear": (
-            measures.weighted_kappa(found.table, "linear"),
+            measures.weighted_kappa(agreement.table, "linear"),
             "Weighted kappa: a disagreement counts by the distance between the values",
         ),
-        "κ quadratic": (found.weighted_kappa, "Weighted kappa: a disagreement counts by the squared distance"),
-        "α": (found.alpha, "Krippendorff's alpha, ordinal"),
+        "κ quadratic": (agreement.weighted_kappa, "Weighted kappa: a disagreement counts by the squared distance"),
+        "α": (agreement.alpha, "Krippendorff's alpha, ordinal"),
     }
     return [
-        {"name": name, "value": digits(value), "says": says, "why": value.undefined or ""}
+        {"name": name, "value": format_coefficient(value), "says": says, "why": value.undefined or ""}
         for name, (value, says) in shown.items()
     ]
 
 
-def scales_differ(found: review.Agreement) -> bool:
+def scales_differ(agreement: review.Agreement) -> bool:
     """Return whether the scales of the two sides differ, so that only the merged table compares equal meanings."""
-    return found.left.scale[:1] != found.right.scale[:1]
+    return agreement.left.scale[:1] != agreement.right.scale[:1]
 
 
-def missing(found: review.Agreement) -> str:
+def describe_basis(agreement: review.Agreement) -> str:
     """Return how many pairs are compared, and how many are left out because one side has no value."""
-    rated = "rating" in (found.left.noun, found.right.noun)
+    rated = "rating" in (agreement.left.noun, agreement.right.noun)
     things = "question–passage pairs" if rated else "passages"
-    lines = [f"Compared: {text.how_many(found.n, things)} with values on both sides."]
-    for count, other in ((found.left_only, found.right), (found.right_only, found.left)):
+    lines = [f"Compared: {text.how_many(agreement.n, things)} with values on both sides."]
+    for count, other in ((agreement.left_only, agreement.right), (agreement.right_only, agreement.left)):
         if count:
             lines.append(f"Left out: {text.how_many(count, things)} without a value in {other}.")
-    if found.n and scales_differ(found):
+    if agreement.n and scales_differ(agreement):
         lines.append("The scales differ: compare κ merged. Framed cells count as agreement.")
     return " ".join(lines)
 
 
 def hold_out(project: Project) -> None:
     """Draw the share of the judgments that are held out; organizers can change it."""
-    found = records.hold_out(project)
+    stored = records.hold_out(project)
     if not project.allows("organize"):
         return
     with st.popover(
@@ -177,16 +183,16 @@ def hold_out(project: Project) -> None:
             "Share of the judgments of each query, in %",
             0,
             90,
-            0 if found is None else round(found.share * 100),
+            0 if stored is None else round(stored.share * 100),
             5,
             key="hold out share",
         )
-        seed = st.number_input("Seed (empty: random)", 0, None, found.seed if found else None, 1, key="hold out seed")
+        seed = st.number_input("Seed (empty: random)", 0, None, stored.seed if stored else None, 1, key="hold out seed")
         act = partial(records.set_hold_out, seed=seed)
-        presses.doing("Save", act, project, share / 100, key="save hold out", type="primary")
+        presses.act_button("Save", act, project, share / 100, key="save hold out", type="primary")
 
 
-def downloads(found: review.Agreement) -> None:
+def draw_downloads(agreement: review.Agreement) -> None:
     """Draw downloads of both tables as LaTeX and CSV; the files are made on demand."""
     with st.popover(
         "Export tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
@@ -198,7 +204,7 @@ def downloads(found: review.Agreement) -> None:
             what = "Export merged table" if merged else "Export table"
             st.download_button(
                 f"{what} as LaTeX",
-                review.table_latex(found, merged),
+                review.table_latex(agreement, merged),
                 f"{name}.tex",
                 "text/x-tex",
                 on_click="ignore",
@@ -206,7 +212,7 @@ def downloads(found: review.Agreement) -> None:
             )
             st.download_button(
                 f"{what} as CSV",
-                review.table_csv(found, merged),
+                review.table_csv(agreement, merged),
                 f"{name}.csv",
                 "text/csv",
                 on_click="ignore",

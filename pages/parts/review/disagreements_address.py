@@ -17,19 +17,19 @@ _HELD = "case before one"
 """Session key of the project and the case in which a person tries something while the address names no case."""
 
 
-def _here() -> address.Places:
-    return address.places("disagreements", NAMES)
+def _address_places() -> address.Places:
+    return address.places_of_screen("disagreements", NAMES)
 
 
-def arrive() -> bool:
+def apply_address() -> bool:
     """Apply the address, or the place before another screen; call this before the sides are drawn.
 
     Returns:
         Whether the person came from another screen or place, so that the widgets must be set again.
     """
-    here = _here()
+    here = _address_places()
     # Streamlit drops widget values once another screen is drawn. A place that was left earlier is still there.
-    anew = "left" not in st.session_state or address.arrived()
+    anew = "left" not in st.session_state or address.is_new_screen()
     # When a person opens a passage, the browser records this screen with the passage's address, which names no place.
     # The kept place may be the one without filters.
     if anew and here.been and (not here.given or "passage" in st.query_params):
@@ -40,12 +40,12 @@ def arrive() -> bool:
     return came or anew
 
 
-def named(name: str) -> str:
+def place_part(name: str) -> str:
     """Return a part of the place; empty if it is not set."""
-    return _here().named(name)
+    return _address_places().named(name)
 
 
-def hold(case: str) -> None:
+def keep_open(case: str) -> None:
     """Keep a case open even if its position in the queue changes; this is not a step for Back."""
     st.session_state[_HELD] = st.session_state.get("project"), case
 
@@ -53,26 +53,26 @@ def hold(case: str) -> None:
 def open_case() -> str:
     """Return the case to open; empty for the one at the position in the address."""
     project, held = st.session_state.get(_HELD, (None, ""))
-    return named("case") or (held if project == st.session_state.get("project") else "")
+    return place_part("case") or (held if project == st.session_state.get("project") else "")
 
 
-def put(**said: object) -> None:
-    """Change the place; `write` writes it to the address.
+def change_place(**parts: object) -> None:
+    """Change the place; `write_address` writes it to the address.
 
     Args:
-        said: parts by name; empty values and None remove them.
+        parts: parts by name; empty values and None remove them.
     """
-    if "case" in said:
+    if "case" in parts:
         st.session_state.pop(_HELD, None)
-    here = _here()
-    here.set(**here.now | {name: "" if value is None else str(value) for name, value in said.items()})
+    here = _address_places()
+    here.set(**here.now | {name: "" if value is None else str(value) for name, value in parts.items()})
 
 
-def write() -> None:
+def write_address() -> None:
     """Write the place to the address in one step."""
-    here = _here()
+    here = _address_places()
     if here.given != here.now or "passage" in st.query_params:
-        address.say({name: here.named(name) for name in (*NAMES, "passage", "question")})
+        address.write_parameters({name: here.named(name) for name in (*NAMES, "passage", "question")})
 
 
 def set_widget(name: str, options: Iterable[str], default: str) -> None:
@@ -82,5 +82,5 @@ def set_widget(name: str, options: Iterable[str], default: str) -> None:
         default: used if the address names no known option.
     """
     known = list(options)
-    value = named(name)
+    value = place_part(name)
     st.session_state[WIDGETS.get(name, name)] = value if value in known else default

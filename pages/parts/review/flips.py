@@ -35,86 +35,86 @@ ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "
 
 
 @st.fragment
-def labels(project: Project, found: review.StateChanges) -> None:
+def draw_labels(project: Project, changes: review.StateChanges) -> None:
     """Draw the labels that differ, by cause and by query; each links to its passage."""
-    if not found.flips:
-        st.container(key=f"no-flips{'-so-far' * any(found.partial)}{'-but-scores' * found.scores_differ}").text(
-            ("No labels differ so far." if any(found.partial) else "No labels differ.")
-            + (" The leaderboards differ: choose Leaderboard." if found.scores_differ else "")
+    if not changes.flips:
+        st.container(key=f"no-flips{'-so-far' * any(changes.partial)}{'-but-scores' * changes.scores_differ}").text(
+            ("No labels differ so far." if any(changes.partial) else "No labels differ.")
+            + (" The leaderboards differ: choose Leaderboard." if changes.scores_differ else "")
         )
         return
     asked = actions.asked_of(KEY)
-    _keep()
+    _keep_choices()
     for act in asked.each():
-        _do(found, act)
-    by_cause, by_query = found.by_cause, found.by_query
-    cause, query = _chosen("cause", by_cause), _chosen("query", by_query)
+        _do_action(changes, act)
+    by_cause, by_query = changes.by_cause, changes.by_query
+    cause, query = _chosen_filter("cause", by_cause), _chosen_filter("query", by_query)
     chosen = [
-        flip for flip in found.flips if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
+        flip for flip in changes.flips if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
     ]
     pages = max(1, -(-len(chosen) // FLIPS_A_PAGE))
     said = st.query_params.get(ADDRESS["page"], "")
     page = min(int(said), pages) if said.isdecimal() and int(said) else 1
     part = chosen[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
     texts = pooled_queries(project)
-    told = ui.told_apart({key: texts.get(key, key) for key in by_query})
+    names = ui.told_apart({key: texts.get(key, key) for key in by_query})
     data = {
-        "causes": _counted(by_cause, CAUSE_NAMES, cause),
-        "queries": _counted(by_query, told, query),
+        "causes": _filter_options(by_cause, CAUSE_NAMES, cause),
+        "queries": _filter_options(by_query, names, query),
         "count": how_many(len(chosen), "labels") + ("" if chosen else " match both filters"),
-        "rows": _rows(project, found, part, texts),
+        "rows": _label_rows(project, changes, part, texts),
         "page": page,
         "pages": pages,
     }
     asked.draw("flips", data)
 
 
-def _keep() -> None:
+def _keep_choices() -> None:
     """Keep the choices of this part for a return from another screen."""
     st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
 
-def _do(found: review.StateChanges, act: actions.Act) -> None:
+def _do_action(changes: review.StateChanges, act: actions.Act) -> None:
     """Do an action of the component; each choice is one step for Back."""
     what = act["do"]
     if what == "read":
-        st.switch_page("pages/passages.py", query_params=_passage(found, act["query"], act["passage"]))
+        st.switch_page("pages/passages.py", query_params=_passage_address(changes, act["query"], act["passage"]))
     elif what == "why":
-        _say({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
+        _write_choice({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
     elif what == "page":
-        _say({ADDRESS["page"]: str(act["to"])})
+        _write_choice({ADDRESS["page"]: str(act["to"])})
     else:
-        _say({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
+        _write_choice({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
 
 
-def _say(chosen: dict[str, str]) -> None:
+def _write_choice(chosen: dict[str, str]) -> None:
     """Write a choice into the address, together with the states, which the write would otherwise remove."""
-    address.say({**st.session_state.get(STATES, {}), **chosen})
+    address.write_parameters({**st.session_state.get(STATES, {}), **chosen})
 
 
-def _chosen(what: str, options: dict[str, int]) -> str:
+def _chosen_filter(what: str, options: dict[str, int]) -> str:
     """Return the chosen filter if some labels match it; otherwise an empty text."""
-    said = st.query_params.get(ADDRESS[what], "")
-    return said if said in options else ""
+    named = st.query_params.get(ADDRESS[what], "")
+    return named if named in options else ""
 
 
-def _counted(counts: dict[str, int], names: dict[str, str], chosen: str) -> list[dict[str, Any]]:
+def _filter_options(counts: dict[str, int], names: dict[str, str], chosen: str) -> list[dict[str, Any]]:
     return [
         {"name": key, "title": html.as_shown(names.get(key, key)), "count": count, "chosen": key == chosen}
         for key, count in counts.items()
     ]
 
 
-def _rows(
-    project: Project, found: review.StateChanges, part: list[review.LabelFlip], texts: dict[str, str]
+def _label_rows(
+    project: Project, changes: review.StateChanges, part: list[review.LabelFlip], texts: dict[str, str]
 ) -> list[dict[str, Any]]:
     passages = passage_texts(project, [flip.passage_id for flip in part])
-    asked = _wordings(project, found, part)
+    asked = _question_texts(project, changes, part)
     opened = st.query_params.get(ADDRESS["why"], "")
     rows = []
     for flip in part:
         text = passages.get(flip.passage_id, flip.passage_id)[:2_000]
-        questions = [ui.shortened(asked.get(key, key), 140) for key in flip.questions[:QUESTIONS_NAMED]]
+        questions = [ui.shorten_text(asked.get(key, key), 140) for key in flip.questions[:QUESTIONS_NAMED]]
         if (more := len(flip.questions) - QUESTIONS_NAMED) > 0:
             questions.append(f"and {more} more")
         causes = " · ".join(CAUSE_NAMES[cause] for cause in flip.causes)
@@ -125,24 +125,26 @@ def _rows(
                 "passage": flip.passage_id,
                 "before": flip.before,
                 "after": flip.after,
-                "bound": policy_widgets.sign_of_open(found.after.label)
+                "bound": policy_widgets.sign_of_open(changes.after.label)
                 if flip.open_pairs and flip.after is not None
                 else "",
-                "text": html.as_shown(ui.shortened(" ".join(text.split()), 150)),
-                "query": html.as_shown(ui.shortened(texts.get(flip.query_id, flip.query_id), 100)),
+                "text": html.as_shown(ui.shorten_text(" ".join(text.split()), 150)),
+                "query": html.as_shown(ui.shorten_text(texts.get(flip.query_id, flip.query_id), 100)),
                 "causes": causes,
                 "waiting": waiting,
                 "questions": [html.as_shown(words) for words in questions],
-                "href": "passages?" + urlencode(_passage(found, flip.query_id, flip.passage_id)),
-                "why": _why(project, found, flip) if opened == f"{flip.query_id} {flip.passage_id}" else None,
+                "href": "passages?" + urlencode(_passage_address(changes, flip.query_id, flip.passage_id)),
+                "why": _label_reasons(project, changes, flip)
+                if opened == f"{flip.query_id} {flip.passage_id}"
+                else None,
             }
         )
     return rows
 
 
-def _passage(found: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
+def _passage_address(changes: review.StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
     """Return the address of a passage under the scoring settings of the state after."""
-    after = found.after
+    after = changes.after
     policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
     # Choices that already hold on all screens are left out, since reading them again would add a step to the history.
     other = {key: value for key, value in policy.items() if st.session_state.get(key) != value}
@@ -155,19 +157,19 @@ def _passage(found: review.StateChanges, query_id: str, passage_id: str) -> dict
     }
 
 
-def _wordings(project: Project, found: review.StateChanges, flips: list[review.LabelFlip]) -> dict[str, str]:
+def _question_texts(project: Project, changes: review.StateChanges, flips: list[review.LabelFlip]) -> dict[str, str]:
     """Return the texts of the questions behind some changed labels."""
     return {
         question.question_id: question.shown
-        for policy in (found.before, found.after)
+        for policy in (changes.before, changes.after)
         for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
-        for question in bank.readable(project, bank.questions(project, policy.bank_version, query_id))
+        for question in bank.readable_questions(project, bank.list_questions(project, policy.bank_version, query_id))
     }
 
 
-def _why(project: Project, found: review.StateChanges, flip: review.LabelFlip) -> list[dict[str, Any]]:
+def _label_reasons(project: Project, changes: review.StateChanges, flip: review.LabelFlip) -> list[dict[str, Any]]:
     """Return the ratings behind a label in the two states, beginning with those that changed it."""
-    rows = review.why_label(project, found.before, found.after, flip.query_id, flip.passage_id)
+    rows = review.why_label(project, changes.before, changes.after, flip.query_id, flip.passage_id)
     rows.sort(key=lambda row: (row.question_id not in flip.questions, -max(row.before or 0, row.after or 0)))
     return [
         {

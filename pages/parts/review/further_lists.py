@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 import streamlit as st
 
 from exam_workbench import labels, review
-from exam_workbench.records import find_source, passage_texts, sources
+from exam_workbench.records import find_source, judgment_sources, passage_texts
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.review import settling_forms as disagreement_settling
@@ -25,7 +25,7 @@ STYLE = """
 """
 
 
-def pager(name: str, listed: Hashable) -> str:
+def pager_key(name: str, listed: Hashable) -> str:
     """Return the key of a list's pager; a changed list gets a new pager, which begins at the first page.
 
     Args:
@@ -37,37 +37,37 @@ def pager(name: str, listed: Hashable) -> str:
     return f"{name} page {st.session_state[f'{name} lists']}"
 
 
-def offset(key: str) -> int:
+def page_offset(key: str) -> int:
     """Return the offset of the present page."""
     return (int(st.session_state.get(key, 1)) - 1) * ROWS_A_PAGE
 
 
-def turn(key: str, total: int) -> None:
+def draw_pager(key: str, total: int) -> None:
     """Draw the pager of a list, if it has several pages."""
     pages = -(-total // ROWS_A_PAGE)
     if pages > 1:
         st.pagination(pages, key=key)
 
 
-def _read(query_id: str, passage_id: str, question_id: str | None) -> None:
+def _draw_passage_link(query_id: str, passage_id: str, question_id: str | None) -> None:
     more = {} if question_id is None else {"question": question_id}
-    ui.go("passages", "Open passage", query=query_id, passage=passage_id, **more)
+    ui.draw_link("passages", "Open passage", query=query_id, passage=passage_id, **more)
 
 
-def _text(text: str | None, passage_id: str) -> str:
+def _text_html(text: str | None, passage_id: str) -> str:
     if text is None:
-        return f'<div class="gray">{html.visible(f"No text imported for passage {passage_id}.")}</div>'
-    return f'<div class="text" dir="auto">{html.visible(ui.shortened(" ".join(text.split()), TEXT_LENGTH))}</div>'
+        return f'<div class="gray">{html.as_html(f"No text imported for passage {passage_id}.")}</div>'
+    return f'<div class="text" dir="auto">{html.as_html(ui.shorten_text(" ".join(text.split()), TEXT_LENGTH))}</div>'
 
 
-def _since(one: review.Settling) -> str:
+def _later_history(settling: review.Settling) -> str:
     """Return the later history of a case; empty if this settlement still holds or reopened the case."""
-    if one.settled or (one.act == "reopen" and one.next_act is None):
+    if settling.settled or (settling.act == "reopen" and settling.next_act is None):
         return ""
-    if one.act == "override" and one.next_act is None:
+    if settling.act == "override" and settling.next_act is None:
         return "Reopened because the override was withdrawn."
-    words = "Reopened later." if one.next_act == "reopen" else "Reopened and resolved again later."
-    return f"{words} The override still replaces the grader's rating." if one.in_force else words
+    words = "Reopened later." if settling.next_act == "reopen" else "Reopened and resolved again later."
+    return f"{words} The override still replaces the grader's rating." if settling.in_force else words
 
 
 def judged_by(left: review.Side, right: review.Side, project: Project, policy: labels.Policy | None) -> str | None:
@@ -78,7 +78,7 @@ def judged_by(left: review.Side, right: review.Side, project: Project, policy: l
     if policy is None:
         return None
     chosen = next((side.source for side in (left, right) if isinstance(side, review.Judgments)), None)
-    return find_source(project, chosen) if chosen else next(iter(sources(project)), None)
+    return find_source(project, chosen) if chosen else next(iter(judgment_sources(project)), None)
 
 
 def stray_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
@@ -86,8 +86,8 @@ def stray_list(project: Project, left: review.Side, right: review.Side, policy: 
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
-    key = pager("strays", (policy, source))
-    total, found = review.strays(project, policy, source, ROWS_A_PAGE, offset(key))
+    key = pager_key("strays", (policy, source))
+    total, strays = review.list_strays(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.container(key="strays").caption(
         ui.plain(
             f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating} or more"
@@ -95,29 +95,29 @@ def stray_list(project: Project, left: review.Side, right: review.Side, policy: 
             " its rating."
         )
     )
-    texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
-    for one in found:
-        with st.container(key=f"question-stray-{one.question_id}"):
+    texts = passage_texts(project, [passage for stray in strays for passage in stray.passages[:2]])
+    for stray in strays:
+        with st.container(key=f"question-stray-{stray.question_id}"):
             examples = "".join(
-                f'<div class="text example">{html.visible(ui.shortened(" ".join(text.split()), 200))}</div>'
-                for text in (texts.get(passage, passage) for passage in one.passages[:2])
+                f'<div class="text example">{html.as_html(ui.shorten_text(" ".join(text.split()), 200))}</div>'
+                for text in (texts.get(passage, passage) for passage in stray.passages[:2])
             )
-            st.container(key=f"stray {one.question_id}").html(
-                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
-                f'<div dir="auto"><b>{html.visible(one.text)}</b></div>'
-                f'<div class="from">Answered by {one.non_relevant:,} non-relevant and {one.relevant:,}'
+            st.container(key=f"stray {stray.question_id}").html(
+                f'<div class="pair"><div class="gray" dir="auto">{html.as_html(stray.query_text)}</div>'
+                f'<div dir="auto"><b>{html.as_html(stray.text)}</b></div>'
+                f'<div class="from">Answered by {stray.non_relevant:,} non-relevant and {stray.relevant:,}'
                 f" relevant passages. Examples:</div>{examples}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _read(one.query_id, one.passages[0], one.question_id)
+                _draw_passage_link(stray.query_id, stray.passages[0], stray.question_id)
                 _bank_button(
-                    f"stray {one.question_id}",
+                    f"stray {stray.question_id}",
                     "Edit question",
-                    one.query_id,
-                    one.passages[0],
-                    one.question_id,
+                    stray.query_id,
+                    stray.passages[0],
+                    stray.question_id,
                 )
-    turn(key, total)
+    draw_pager(key, total)
 
 
 def uncovered_list(project: Project, left: review.Side, right: review.Side, policy: labels.Policy | None) -> None:
@@ -125,26 +125,26 @@ def uncovered_list(project: Project, left: review.Side, right: review.Side, poli
     source = judged_by(left, right, project, policy)
     if policy is None or source is None:
         return
-    key = pager("uncovered", (policy, source))
-    total, found = review.uncovered(project, policy, source, ROWS_A_PAGE, offset(key))
+    key = pager_key("uncovered", (policy, source))
+    total, rows = review.list_uncovered(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.caption(
         ui.plain(
             f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source}) without any rating"
             f" of {labels.basis(project, policy).min_rating} or more. Add questions about their content."
         )
     )
-    for one in found:
-        with st.container(key=f"question-uncovered-{one.query_id}-{one.passage_id}"):
-            values = f"judgment {look.rating(one.judgment)} best rating {look.rating(one.best)}"
+    for row in rows:
+        with st.container(key=f"question-uncovered-{row.query_id}-{row.passage_id}"):
+            values = f"judgment {look.rating_html(row.judgment)} best rating {look.rating_html(row.best)}"
             st.html(
-                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
-                f'{_text(one.text, one.passage_id)}<div class="from">{values}</div></div>'
+                f'<div class="pair"><div class="gray" dir="auto">{html.as_html(row.query_text)}</div>'
+                f'{_text_html(row.text, row.passage_id)}<div class="from">{values}</div></div>'
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _read(one.query_id, one.passage_id, None)
-                _bank_button(f"uncovered {one.query_id} {one.passage_id}", "Add question", one.query_id,
-                             one.passage_id)  # fmt: skip
-    turn(key, total)
+                _draw_passage_link(row.query_id, row.passage_id, None)
+                _bank_button(f"uncovered {row.query_id} {row.passage_id}", "Add question", row.query_id,
+                             row.passage_id)  # fmt: skip
+    draw_pager(key, total)
 
 
 def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_id: str | None = None) -> None:
@@ -154,7 +154,7 @@ def _bank_button(key: str, label: str, query_id: str, passage_id: str, question_
 
 def record_list(project: Project, *_: object) -> None:
     """Draw every action about a disagreement, newest first, and downloads, including the disputed judgments."""
-    total = review.acts(project)
+    total = review.count_actions(project)
     if not total:
         st.container(key="nothing-settled").text(
             "No resolved disagreements yet. To resolve one, choose Disagreements above."
@@ -166,35 +166,35 @@ def record_list(project: Project, *_: object) -> None:
             "Export record as CSV", review.record_csv(project), "settled.csv", "text/csv", on_click="ignore",
             key="record", type="tertiary", icon=":material/download:",
         )  # fmt: skip
-        disputed = len(review.disputes(project))
+        disputed = len(review.list_disputes(project))
         st.download_button(
             f"Export disputed judgments as CSV ({disputed})", review.disputes_csv(project), "disputes.csv", "text/csv",
             on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed, key="disputed",
         )  # fmt: skip
-    key = pager("record", project.name)
-    found = review.record(project, ROWS_A_PAGE, offset(key))
-    texts = passage_texts(project, [one.case.passage_id for one in found])
-    for one in found:
-        case = one.case
-        with st.container(key=f"question-act-{one.key}-{one.act}"):
-            about = act_words(one)
-            reason = "" if one.reason == review.NO_REASON else one.reason
-            since = _since(one)
+    key = pager_key("record", project.name)
+    settlings = review.list_settlings(project, ROWS_A_PAGE, page_offset(key))
+    texts = passage_texts(project, [settling.case.passage_id for settling in settlings])
+    for settling in settlings:
+        case = settling.case
+        with st.container(key=f"question-act-{settling.key}-{settling.act}"):
+            about = act_words(settling)
+            reason = "" if settling.reason == review.NO_REASON else settling.reason
+            since = _later_history(settling)
             text = texts.get(case.passage_id, case.passage_id)
             st.html(
-                f'<div class="pair"><div class="gray" dir="auto">{html.visible(one.query_text)}</div>'
-                f'<b dir="auto">{html.visible(about[:1].upper() + about[1:])}</b>'
-                f'<div class="from" dir="auto">{html.visible(reason)}</div>'
-                + (f'<div class="from"><i>{html.visible(since)}</i></div>' if since else "")
-                + f'<div class="gray">{html.visible(one.author)}, {one.made_at:%d %B %Y %H:%M} ·'
-                f" {html.visible(case.left)}: {case.left_value} · {html.visible(case.right)}: {case.right_value}</div>"
-                f"{_text(text, case.passage_id)}</div>"
+                f'<div class="pair"><div class="gray" dir="auto">{html.as_html(settling.query_text)}</div>'
+                f'<b dir="auto">{html.as_html(about[:1].upper() + about[1:])}</b>'
+                f'<div class="from" dir="auto">{html.as_html(reason)}</div>'
+                + (f'<div class="from"><i>{html.as_html(since)}</i></div>' if since else "")
+                + f'<div class="gray">{html.as_html(settling.author)}, {settling.made_at:%d %B %Y %H:%M} ·'
+                f" {html.as_html(case.left)}: {case.left_value} · {html.as_html(case.right)}: {case.right_value}</div>"
+                f"{_text_html(text, case.passage_id)}</div>"
             )
             with st.container(horizontal=True, vertical_alignment="center"):
-                _read(case.query_id, case.passage_id, one.touched or case.question_id)
-                if one.settled:
-                    disagreement_settling.reopener(project, one)
-    turn(key, total)
+                _draw_passage_link(case.query_id, case.passage_id, settling.touched or case.question_id)
+                if settling.settled:
+                    disagreement_settling.draw_reopener(project, settling)
+    draw_pager(key, total)
 
 
 LISTS: dict[str, Callable[..., None]] = {"strays": stray_list, "uncovered": uncovered_list, "record": record_list}

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from exam_workbench import bank, labels, review
-from exam_workbench.records import SCALE, doubles, guidelines, judging, own_judgment, passage_texts
+from exam_workbench.records import SCALE, find_guidelines, judging, open_double_assignments, own_judgment, passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import guidelines_beside
 from pages.parts.shared import actions, address, html, people_here, seen_labels, ui
@@ -42,7 +42,7 @@ class Here:
         self.query_id, self.passage_id, self.start = query_id, passage_id, start
 
 
-def here() -> Here:
+def desk_state() -> Here:
     """Return the state of this browser tab."""
     return st.session_state.setdefault("judging here", Here())
 
@@ -54,7 +54,7 @@ def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters,
         policy: the scoring settings; None if nothing has been graded.
         blind: whether labels are hidden.
     """
-    place, query = here(), st.query_params.get("query")
+    place, query = desk_state(), st.query_params.get("query")
     passage = st.query_params.get("passage")
     link = project.name, query, passage
     if link != place.link:
@@ -68,26 +68,26 @@ def draw(project: Project, policy: labels.Policy | None, wanted: review.Filters,
         asked.acts.clear()
         ui.author()
     with ui.errors():
-        error = asked.do(lambda act: _do(project, policy, place, person, act))
+        error = asked.do(lambda act: _do_action(project, policy, place, person, act))
         turn = review.next_turn(project, policy, wanted, person, blind, place.query_id)
         if turn is None:
             st.container(key="no-matches").caption("No matching passages. Clear a filter.")
             return
-        told = _notes(project, place, turn.query_id, person)
-        data = _shown(project, policy, wanted, place, turn, blind)
+        has_guidelines = _draw_notes(project, place, turn.query_id, person)
+        data = _desk_data(project, policy, wanted, place, turn, blind)
         asked.draw("judging", data | {"home": f"{project.path} {person}", "error": error})
-        if not told:
+        if not has_guidelines:
             guidelines_beside(project, turn.query_id)
-        people_here.beside(project, turn.query_id)
+        people_here.draw_beside(project, turn.query_id)
 
 
-def _notes(project: Project, place: Here, query_id: str, person: str) -> bool:
+def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bool:
     """Draw notes above the desk in one container, so that they do not move the desk; return whether it has guidelines.
 
     Args:
         query_id: the query of the desk.
     """
-    texts = guidelines(project, query_id)
+    texts = find_guidelines(project, query_id)
     with st.container(key="judging-notes"):
         address.begin_at(query=query_id, passage="")
         if place.query_id not in (None, query_id) and place.query_id == st.query_params.get("query"):
@@ -95,7 +95,7 @@ def _notes(project: Project, place: Here, query_id: str, person: str) -> bool:
                 f"No matching passages for query {ui.plain(place.query_id)}. Another query is shown instead.",
                 icon=":material/info:",
             )
-        if any(one.query_id == query_id and person in one.present for one in doubles(project)):
+        if any(one.query_id == query_id and person in one.present for one in open_double_assignments(project)):
             st.caption(
                 ":material/visibility_off: Other assessors judge passages of this query too. Until adjudication, you"
                 " cannot see each other's values, and none of them count."
@@ -108,7 +108,7 @@ def _notes(project: Project, place: Here, query_id: str, person: str) -> bool:
     return bool(texts.project or texts.query)
 
 
-def _do(project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act) -> None:
+def _do_action(project: Project, policy: labels.Policy | None, place: Here, person: str, act: actions.Act) -> None:
     """Do an action of the desk."""
     what = act["do"]
     if what == "next":
@@ -116,25 +116,25 @@ def _do(project: Project, policy: labels.Policy | None, place: Here, person: str
         return
     at = str(act["query"]), str(act["passage"])
     place.go(*at)
-    blind = not act.get("seen") and at not in seen_labels.seen(project, person)
+    blind = not act.get("seen") and at not in seen_labels.seen_passages(project, person)
     if what == "judge":
-        judging.judge(project, *at, int(act["value"]), person, str(act.get("note") or ""), blind)
+        judging.judge_passage(project, *at, int(act["value"]), person, str(act.get("note") or ""), blind)
     elif what == "take back" and own_judgment(project, *at, person) is not None:
         # If another window has withdrawn it already, nothing is left to do.
         judging.undo_judgment(project, *at, person, blind)
     elif what == "look" and policy is not None:
-        seen_labels.show(project, [at])
+        seen_labels.record_shown(project, [at])
         label = review.read_passage(project, policy, *at).label
-        told = _label(project, policy, at, label, "Your judgment is recorded as given after seeing it.")
-        place.labels.setdefault((str(project.path), person), []).append(told)
+        label_card = _label_data(project, policy, at, label, "Your judgment is recorded as given after seeing it.")
+        place.labels.setdefault((str(project.path), person), []).append(label_card)
 
 
-def _label(project: Project, policy: labels.Policy, at: Place, label: int | None, more: str) -> dict[str, Any]:
+def _label_data(project: Project, policy: labels.Policy, at: Place, label: int | None, more: str) -> dict[str, Any]:
     highest = bank.find_grader(project, policy.grader).spec.max_rating
     return {"query": at[0], "passage": at[1], "label": label, "highest": highest, "more": more}
 
 
-def _shown(
+def _desk_data(
     project: Project,
     policy: labels.Policy | None,
     wanted: review.Filters,
@@ -154,19 +154,19 @@ def _shown(
     texts = passage_texts(project, loaded)
     seen: list[dict[str, Any]] = []
     if not blind:
-        seen_labels.show(project, [(query_id, row.listed.passage_id) for row in rows])
+        seen_labels.record_shown(project, [(query_id, row.listed.passage_id) for row in rows])
     if not blind and policy is not None:
         judged = {row.listed.passage_id: row.listed for row in rows}
         seen = [
-            _label(project, policy, (query_id, one), judged[one].label, _others(wanted, judged[one]))
-            for one in loaded
-            if one in judged
+            _label_data(project, policy, (query_id, item), judged[item].label, _seen_labels_note(wanted, judged[item]))
+            for item in loaded
+            if item in judged
         ]
     query = bank.find_query(project, query_id)
     questions = [
-        html.as_shown(one.shown)
-        for one in bank.readable(project, bank.questions(project, query_id=query_id))
-        if one.active
+        html.as_shown(item.shown)
+        for item in bank.readable_questions(project, bank.list_questions(project, query_id=query_id))
+        if item.active
     ]
     following = turn.following if wanted.query_id is None else None
     return {
@@ -177,7 +177,7 @@ def _shown(
                 "questions": questions,
             }
         },
-        "cards": [_card(query_id, row, texts, row.listed.passage_id in loaded, wanted) for row in rows],
+        "cards": [_card_data(query_id, row, texts, row.listed.passage_id in loaded, wanted) for row in rows],
         "open": [i - first for i in waiting if first <= i < first + ROWS],
         "start": {"query": query_id, "passage": place.passage_id} if place.start and at >= 0 else None,
         "scale": [{"value": value, "says": says} for value, says in SCALE.items()],
@@ -202,12 +202,12 @@ def _shown(
     }
 
 
-def _others(wanted: review.Filters, listed: review.Listed) -> str:
+def _seen_labels_note(wanted: review.Filters, listed: review.Listed) -> str:
     judged = "" if listed.judgment is None else f"Judged {listed.judgment} by {html.as_shown(wanted.source or '')}. "
     return f"{judged}Your judgment is recorded as given after seeing labels."
 
 
-def _card(
+def _card_data(
     query_id: str, row: review.ToJudge, texts: dict[str, str], loaded: bool, wanted: review.Filters
 ) -> dict[str, Any]:
     listed = row.listed
@@ -216,7 +216,7 @@ def _card(
     card = {
         "query": query_id,
         "passage": listed.passage_id,
-        "begins": ui.shortened(html.as_shown(" ".join((listed.excerpt or listed.passage_id).split())), 90),
+        "begins": ui.shorten_text(html.as_shown(" ".join((listed.excerpt or listed.passage_id).split())), 90),
         "about": html.as_shown(" · ".join(about)),
         "said": None if row.own is None else "judged",
         "value": row.own,

@@ -5,36 +5,42 @@ from typing import Any
 
 import streamlit as st
 
-from exam_workbench.records import guidelines, judgment_history, judgments as given_in, set_guidelines, source_of
+from exam_workbench.records import (
+    find_guidelines,
+    judgment_history,
+    set_guidelines,
+    source_judgments as given_in,
+    source_of,
+)
 from exam_workbench.review import Desk, Found, Listed
 from exam_workbench.store import Project
 from pages.parts.shared import actions, html, presses, ui
 
 
-def known(project: Project, desk: Desk) -> None:
+def draw_known(project: Project, desk: Desk) -> None:
     """Draw the judgments by source with their history, and the rank in every run."""
     st.container(key="known").html(html.known_html(desk, judgment_history(project, desk.query_id, desk.passage_id)))
 
 
 def guidelines_beside(project: Project, query_id: str) -> None:
     """Draw the guidelines, and for organizers a form to edit them; draw nothing without either."""
-    found, may = guidelines(project, query_id), project.allows("set guidelines")
-    if not (found.project or found.query or may):
+    guides, may = find_guidelines(project, query_id), project.allows("set guidelines")
+    if not (guides.project or guides.query or may):
         return
     with st.expander("Guidelines", icon=":material/menu_book:"):
-        for text in filter(None, (found.project, found.query)):
+        for text in filter(None, (guides.project, guides.query)):
             st.text(text)
         if not may:
             return
         with st.popover("Edit guidelines", icon=":material/edit:", key="write guidelines"):
             for title, old, about in (
-                ("Project guidelines", found.project, None),
-                ("Query guidelines", found.query, query_id),
+                ("Project guidelines", guides.project, None),
+                ("Query guidelines", guides.query, query_id),
             ):
                 new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
                 # Always enabled: the text is known after the field loses focus, which the click on the button causes.
                 if presses.button(f"Save {title.lower()}", key=f"save guidelines {about}") and new != old:
-                    presses.do(partial(set_guidelines, query_id=about), project, new)
+                    presses.run_act(partial(set_guidelines, query_id=about), project, new)
 
 
 KEY = "passage-list"
@@ -46,7 +52,7 @@ Place = tuple[str, str]
 
 def passage_list(
     project: Project,
-    found: Found,
+    listing: Found,
     query_id: str | None,
     source: str | None,
     place: tuple[str, str | None] | None,
@@ -60,34 +66,36 @@ def passage_list(
         place: the open passage.
         graded: whether anything has been graded.
     """
-    mine = source_of(ui.person()) if ui.person() else source
-    own = {} if mine is None or mine == source else given_in(project, mine)
-    acts().draw(
+    own_source = source_of(ui.person()) if ui.person() else source
+    own = {} if own_source is None or own_source == source else given_in(project, own_source)
+    list_actions().draw(
         "passages",
         {
-            "total": found.total,
-            "place": found.here.place if found.here else None,
-            "page": found.page,
+            "total": listing.total,
+            "place": listing.here.place if listing.here else None,
+            "page": listing.page,
             "size": PASSAGES_A_PAGE,
             "query": query_id,
             "chosen": place,
-            "before": _place(found.before),
-            "after": _place(found.after),
-            "rows": [_row(one, graded, own.get(one.query_id, {}).get(one.passage_id), source) for one in found.rows],
+            "before": _place_of_row(listing.before),
+            "after": _place_of_row(listing.after),
+            "rows": [
+                _row_data(row, graded, own.get(row.query_id, {}).get(row.passage_id), source) for row in listing.rows
+            ],
         },
     )
 
 
-def acts() -> actions.Asked:
+def list_actions() -> actions.Asked:
     """Return the actions of the list: a passage to open, or a page to turn to."""
     return actions.asked_of(KEY)
 
 
-def _place(row: Listed | None) -> Place | None:
+def _place_of_row(row: Listed | None) -> Place | None:
     return None if row is None else (row.query_id, row.passage_id)
 
 
-def _row(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
+def _row_data(row: Listed, graded: bool, own: int | None, source: str | None) -> dict[str, Any]:
     about = [
         "" if own is None else f"you judged {own}",
         "" if row.judgment is None else f"{'' if own is None else f'{source} '}judged {row.judgment}",
@@ -97,8 +105,8 @@ def _row(row: Listed, graded: bool, own: int | None, source: str | None) -> dict
     ]
     return {
         "at": (row.query_id, row.passage_id),
-        "query": ui.shortened(row.query, 120),
-        "text": ui.shortened(" ".join((row.excerpt or row.passage_id).split()), 110),
+        "query": ui.shorten_text(row.query, 120),
+        "text": ui.shorten_text(" ".join((row.excerpt or row.passage_id).split()), 110),
         "label": row.label,
         "about": html.as_shown(" · ".join(filter(None, about))),
         "graded": graded,

@@ -18,7 +18,7 @@ KEY = "question-ratings"
 WITHDRAWN = "Override withdrawn. The grader's rating counts again."
 
 
-def questions(
+def draw_questions(
     project: Project, desk: review.Desk, policy: labels.Policy | None, shown: list[str]
 ) -> tuple[int | None, int | None] | None:
     """Draw every question with the ratings of graders and people; the one in the URL is open.
@@ -28,7 +28,7 @@ def questions(
     """
     if not desk.asked:
         st.container(key="no-active-question").caption("This query has no active questions.")
-        ui.go("question_bank", query=desk.query_id)
+        ui.draw_link("question_bank", query=desk.query_id)
         return None
     bench = present_bench()
     bench.about((desk.query_id, desk.passage_id))
@@ -45,7 +45,8 @@ def questions(
             "can": policy is not None and desk.text is not None,
             "several": len(shown) > 1,
             "questions": [
-                _question(one, shown, opened == one.question.question_id) for one in review.strongest_first(desk.asked)
+                _question_data(asked, shown, opened == asked.question.question_id)
+                for asked in review.strongest_first(desk.asked)
             ],
             "note": "" if policy is None else _about_scale(project, policy),
             "tried": bench.tried,
@@ -94,23 +95,23 @@ def present_bench() -> Bench:
     return st.session_state.setdefault("override bench", Bench())
 
 
-def act(project: Project) -> None:
+def do_actions(project: Project) -> None:
     """Do the pending actions below the passage once: try, override, withdraw, confirm, or show a grader's output."""
     bench, asked = present_bench(), actions.asked_of(KEY)
     author = ui.person() if asked.acts else ""
     done = []
-    for one in list(asked.acts):
+    for pending in list(asked.acts):
         # The session is not accessed during an action that changes the project, so that the run cannot end between it
         # and its note.
-        done.append(_do(project, bench, one, author))
-        asked.take(one)
+        done.append(_do_action(project, bench, pending, author))
+        asked.take(pending)
     if "withdraw" in done:
         st.toast(WITHDRAWN, icon=":material/undo:")
     if done and not author and bench.refused:
         ui.author()
 
 
-def _do(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
+def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
     """Do an action of the component; return its name, or an empty text if it was refused."""
     what = str(act["do"])
     if what == "look":
@@ -123,7 +124,7 @@ def _do(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
     bench.refused = None
     if what != "try":
         try:
-            made = _change(project, what, act, author)
+            made = _change_overrides(project, what, act, author)
         except errors.WorkbenchError as error:
             bench.refused = {"id": act["id"], "code": error.code, "message": error.message, "hint": error.hint or ""}
             return ""
@@ -135,7 +136,7 @@ def _do(project: Project, bench: Bench, act: actions.Act, author: str) -> str:
     return what
 
 
-def _change(project: Project, what: str, act: actions.Act, author: str) -> list[int]:
+def _change_overrides(project: Project, what: str, act: actions.Act, author: str) -> list[int]:
     """Override ratings, or confirm or withdraw overrides; return the keys of new overrides."""
     if not author:
         # The page asks for the name. The typed text stays in the browser and can be sent again.
@@ -143,15 +144,15 @@ def _change(project: Project, what: str, act: actions.Act, author: str) -> list[
     if what == "override":
         return labels.override_all(project, str(act["at"][1]), ratings_of(act["ratings"]), str(act["reason"]), author)
     if what == "confirm":
-        labels.confirm(project, int(act["keys"][0]), author)
+        labels.confirm_override(project, int(act["keys"][0]), author)
     else:
         labels.withdraw_all(project, [int(key) for key in act["keys"]], author)
     return []
 
 
-def effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
+def draw_effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
-    bench, view = present_bench(), policy_widgets.seen()
+    bench, view = present_bench(), policy_widgets.current_view()
     kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:
@@ -168,20 +169,20 @@ def effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int 
         return
     try:
         with st.spinner("Recomputing the scores"):
-            found = review.ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
+            outcome = review.ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
     except errors.WorkbenchError as error:
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
-    st.session_state["override effect"] = place, found
-    st.container(key="effect tried").html(html.effect_html(found, "Expected effect"))
+    st.session_state["override effect"] = place, outcome
+    st.container(key="effect tried").html(html.effect_html(outcome, "Expected effect"))
 
 
 def override_list(project: Project, policy: labels.Policy | None) -> None:
     """Draw every override with its state and its effect on the passage's label; each row links to its passage."""
     if policy is None:
         return
-    known = labels.overrides(project)
-    stale = sum(one.stale for one in known)
+    known = labels.find_overrides(project)
+    stale = sum(override.stale for override in known)
     title = f"All overrides ({len(known)}" + (f", {stale} stale)" if stale else ")")
     view_choice.stays_folded(OVERRIDE_LIST)
     # The effects are computed only when the list is open.
@@ -193,33 +194,39 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
                 "No overrides yet. To override a rating, focus a question of a passage and press 0 to 5."
             )
             return
-        found = review.override_labels(project, policy)
-        pages = -(-len(found) // OVERRIDES_A_PAGE)
+        listed = review.override_labels(project, policy)
+        pages = -(-len(listed) // OVERRIDES_A_PAGE)
         page = st.pagination(pages, key="overrides page") if pages > 1 else 1
-        part = found[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
-        texts = passage_texts(project, [one.passage_id for one, _, _ in part])
-        for one, without, now in part:
-            _override_row(project, one, without, now, texts.get(one.passage_id, one.passage_id))
+        part = listed[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
+        texts = passage_texts(project, [override.passage_id for override, _, _ in part])
+        for override, without, now in part:
+            _override_row(project, override, without, now, texts.get(override.passage_id, override.passage_id))
 
 
-def _override_row(project: Project, one: labels.Override, without: int | None, now: int | None, text: str) -> None:
-    said, buttons = st.columns([9, 4], vertical_alignment="center")
-    said.html(html.override_html(one, without, now, ui.shortened(" ".join(text.split()), 140)))
+def _override_row(project: Project, override: labels.Override, without: int | None, now: int | None, text: str) -> None:
+    text_column, buttons = st.columns([9, 4], vertical_alignment="center")
+    text_column.html(html.override_html(override, without, now, ui.shorten_text(" ".join(text.split()), 140)))
     with buttons.container(horizontal=True, horizontal_alignment="right"):
-        if one.stale:
-            presses.doing(
-                "Confirm", labels.confirm, project, one.key, key=f"confirm {one.key}",
+        if override.stale:
+            presses.act_button(
+                "Confirm", labels.confirm_override, project, override.key, key=f"confirm {override.key}",
                 help="Apply the override to the new wording",
             )  # fmt: skip
-        presses.doing(
-            "Withdraw", labels.withdraw, project, one.key, key=f"take back {one.key}", type="tertiary", said=WITHDRAWN
+        presses.act_button(
+            "Withdraw",
+            labels.withdraw_by_key,
+            project,
+            override.key,
+            key=f"take back {override.key}",
+            type="tertiary",
+            said=WITHDRAWN,
         )
         st.button(
             "Open",
-            key=f"go to {one.key}",
+            key=f"go to {override.key}",
             icon=":material/arrow_forward:",
             on_click=open_passage,
-            args=(one.query_id, one.passage_id, one.question_id),
+            args=(override.query_id, override.passage_id, override.question_id),
         )
 
 
@@ -230,51 +237,51 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
     st.query_params.update(query=query_id, passage=passage_id, **question)
 
 
-def _question(one: review.AskedQuestion, graders: Collection[str], opened: bool) -> dict[str, Any]:
-    question = one.question
+def _question_data(asked: review.AskedQuestion, graders: Collection[str], opened: bool) -> dict[str, Any]:
+    question = asked.question
     kind = [] if question.kind == "question" else [question.kind]
     weight = [] if question.weight == 1 else [f"weight {question.weight:g}"]
     avoid = ["counts against the response"] if question.weight < 0 else []
     return {
         "id": question.question_id,
-        "number": one.number,
-        "words": "The query itself" if one.number == 0 else question.shown,
+        "number": asked.number,
+        "words": "The query itself" if asked.number == 0 else question.shown,
         "about": [*kind, *weight, *avoid],
-        "gives": one.gives_label,
-        "counts": one.counts,
-        "rating": one.override.rating if one.override and not one.counts else one.rating,
-        "said": [_said(name, one.said.get(name), opened) for name in graders],
-        "override": None if one.override is None else _override(one.override),
-        "stale": [_override(old) | {"wording": old.wording} for old in one.stale],
+        "gives": asked.gives_label,
+        "counts": asked.counts,
+        "rating": asked.override.rating if asked.override and not asked.counts else asked.rating,
+        "said": [_grade_data(name, asked.said.get(name), opened) for name in graders],
+        "override": None if asked.override is None else _override_data(asked.override),
+        "stale": [_override_data(old) | {"wording": old.wording} for old in asked.stale],
         "opened": opened,
     }
 
 
-def _said(grader: str, said: review.Said | None, opened: bool) -> dict[str, Any]:
-    if said is None:
+def _grade_data(grader: str, grade: review.Said | None, opened: bool) -> dict[str, Any]:
+    if grade is None:
         return {"grader": grader, "status": "not asked"}
-    more = [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
-    more += [f"entropy {types.entropy(said.distribution):.2f} bits"] if said.distribution else []
-    more += [part for part in (said.reason, said.note) if part]
+    more = [] if grade.confidence is None else [f"confidence {grade.confidence:.0%}"]
+    more += [f"entropy {types.entropy(grade.distribution):.2f} bits"] if grade.distribution else []
+    more += [part for part in (grade.reason, grade.note) if part]
     about: dict[str, Any] = {
         "grader": grader,
-        "status": said.status,
-        "rating": said.rating,
-        "answer": said.answer,
+        "status": grade.status,
+        "rating": grade.rating,
+        "answer": grade.answer,
         "more": more,
     }
     if opened:
-        about |= {"raw": said.raw, "chances": None if said.distribution is None else list(said.distribution)}
+        about |= {"raw": grade.raw, "chances": None if grade.distribution is None else list(grade.distribution)}
     return about
 
 
-def _override(one: labels.Override) -> dict[str, Any]:
+def _override_data(override: labels.Override) -> dict[str, Any]:
     return {
-        "key": one.key,
-        "rating": one.rating,
-        "by": f"{one.author}, {one.made_at:%d %B %Y}",
-        "reason": one.reason,
-        "held": one.held,
+        "key": override.key,
+        "rating": override.rating,
+        "by": f"{override.author}, {override.made_at:%d %B %Y}",
+        "reason": override.reason,
+        "held": override.held,
     }
 
 

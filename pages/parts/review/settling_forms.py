@@ -10,7 +10,7 @@ from exam_workbench import errors, labels, review, types
 from exam_workbench.records import find_source
 from exam_workbench.store import Project
 from pages.parts.shared import address, html, presses, ui
-from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, awaited
+from pages.parts.shared.awaited_edits import TO_EDIT, AwaitedEdit, list_awaited
 
 HOW: dict[types.Act, str] = {
     "override": "Override ratings",
@@ -43,7 +43,7 @@ class Done:
     overridden: bool
 
 
-def offer(
+def offer_settlements(
     project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy | None
 ) -> dict[str, Any]:
     """Return the possible settlements of a case, with the questions and judgments that may be wrong."""
@@ -51,28 +51,28 @@ def offer(
     ways: list[types.Act] = ["comment"]
     if judged:
         ways.insert(0, "dispute")
-    asked = [] if policy is None or len(judged) == 2 else _asked(project, left, right, row, policy)
+    asked = [] if policy is None or len(judged) == 2 else _find_suspects(project, left, right, row, policy)
     if asked:
         ways = ["override", "edit", *ways]
-    given = {one.question_id for one in (*row.left_from, *row.right_from)}
+    given = {candidate.question_id for candidate in (*row.left_from, *row.right_from)}
     return {
         "ways": [{"name": how, "title": HOW[how], "says": SAYS[how]} for how in ways],
         "asked": [
             {
-                "id": one.question.question_id,
-                "text": one.question.shown,
-                "rating": one.rating,
-                "gives": one.question.question_id in given,
+                "id": candidate.question.question_id,
+                "text": candidate.question.shown,
+                "rating": candidate.rating,
+                "gives": candidate.question.question_id in given,
             }
-            for one in asked
+            for candidate in asked
         ],
         "judged": judged,
         "ratings": list(types.RATINGS),
-        "alone": policy is not None and not _policy(left, right, policy).overrides,
+        "alone": policy is not None and not _policy_of_sides(left, right, policy).overrides,
     }
 
 
-def weigh(
+def weigh_override(
     project: Project,
     left: review.Side,
     right: review.Side,
@@ -82,17 +82,19 @@ def weigh(
     rating: int,
 ) -> dict[str, Any]:
     """Return the effect of a rating for some questions on the label and on the case, before it is saved."""
-    found = review.outcome(project, left, right, row.pair, _policy(left, right, policy), questions, rating, ui.person())
+    outcome = review.override_outcome(
+        project, left, right, row.pair, _policy_of_sides(left, right, policy), questions, rating, ui.person()
+    )
     return {
         "questions": list(questions),
         "rating": rating,
-        "words": _label_words(found, rating, given=False),
-        "moves": found.before != found.after,
-        "agrees": found.agrees,
+        "words": _label_words(outcome, rating, given=False),
+        "moves": outcome.before != outcome.after,
+        "agrees": outcome.agrees,
     }
 
 
-def settle(
+def settle_case(
     project: Project,
     left: review.Side,
     right: review.Side,
@@ -117,19 +119,19 @@ def settle(
     me = ui.author()
     if how == "override" and policy is not None:
         questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
-        used = _policy(left, right, policy)
-        found = review.outcome(project, left, right, row.pair, used, questions, rating, me)
-        leaves = found.agrees or bool(given.get("leaves"))
+        used = _policy_of_sides(left, right, policy)
+        outcome = review.override_outcome(project, left, right, row.pair, used, questions, rating, me)
+        leaves = outcome.agrees or bool(given.get("leaves"))
         if leaves:
             review.settle_by_override(project, case, questions, rating, reason, me, first=True)
         else:
             labels.override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
-        said = _label_words(found, rating, given=True)
-        return Done(f"{said} {'The case is resolved.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
+        message = _label_words(outcome, rating, given=True)
+        return Done(f"{message} {'The case is resolved.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
         if not reason.strip():
             raise errors.InputError("empty-reason", "The reason is empty.", "Describe the problem with the question.")
-        awaited().append(AwaitedEdit(project.name, case, question_id, reason))
+        list_awaited().append(AwaitedEdit(project.name, case, question_id, reason))
         return Done(AWAITS_EDIT, None, False)
     if how == "dispute":
         review.settle_by_dispute(project, case, str(given["source"]), reason, me, first=True)
@@ -147,31 +149,31 @@ def put_back(project: Project, case: review.Case, withdraw: bool) -> str:
     Raises:
         InputError: it is not settled any more.
     """
-    withdrawn = review.reopen(project, case, "", ui.author(), withdraw)
+    withdrawn = review.reopen_case(project, case, "", ui.author(), withdraw)
     gone = f" Overrides withdrawn: {withdrawn}."
     return "Case reopened." + (gone if withdrawn else "")
 
 
-def reopener(project: Project, one: review.Settling) -> None:
+def draw_reopener(project: Project, settling: review.Settling) -> None:
     """Draw a button that reopens a case of the record; for an override, it offers to withdraw it, too."""
-    if one.act != "override":
-        if presses.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
-            _reopen(project, one, False)
+    if settling.act != "override":
+        if presses.button("Reopen", key=f"reopen {settling.key}", type="tertiary", icon=":material/undo:"):
+            _reopen_case(project, settling, False)
         return
     with st.popover("Reopen", type="tertiary", icon=":material/undo:"):
-        st.text(f"This case was resolved by an override with rating {one.rating}.")
+        st.text(f"This case was resolved by an override with rating {settling.rating}.")
         kept = "If you keep the override, its rating still applies in the reopened case."
-        too = st.checkbox("Also withdraw the override", True, key=f"withdraw {one.key}", help=kept)
-        if presses.button("Reopen case", key=f"reopen {one.key}", type="primary"):
-            _reopen(project, one, too)
+        too = st.checkbox("Also withdraw the override", True, key=f"withdraw {settling.key}", help=kept)
+        if presses.button("Reopen case", key=f"reopen {settling.key}", type="primary"):
+            _reopen_case(project, settling, too)
 
 
 @ui.errors()
-def _reopen(project: Project, one: review.Settling, withdraw: bool) -> None:
-    said = put_back(project, one.case, withdraw)
-    if one.act == "override" and not withdraw:
-        said += " The override still applies."
-    st.toast(said, icon=":material/undo:", duration="long")
+def _reopen_case(project: Project, settling: review.Settling, withdraw: bool) -> None:
+    message = put_back(project, settling.case, withdraw)
+    if settling.act == "override" and not withdraw:
+        message += " The override still applies."
+    st.toast(message, icon=":material/undo:", duration="long")
     st.rerun()
 
 
@@ -183,34 +185,34 @@ def to_bank(query_id: str, passage_id: str, question_id: str | None = None) -> N
     st.switch_page("pages/question_bank.py", query_params=there)
 
 
-def _policy(left: review.Side, right: review.Side, policy: labels.Policy) -> labels.Policy:
+def _policy_of_sides(left: review.Side, right: review.Side, policy: labels.Policy) -> labels.Policy:
     """Return the scoring settings of the first side that has its own, otherwise the given ones."""
     return next((side.policy for side in (left, right) if isinstance(side, review.Labels)), policy)
 
 
-def _asked(
+def _find_suspects(
     project: Project, left: review.Side, right: review.Side, row: review.Row, policy: labels.Policy
 ) -> list[review.AskedQuestion]:
     """Return the questions that may be wrong, highest rating first."""
-    desk = review.read_passage(project, _policy(left, right, policy), row.pair.query_id, row.pair.passage_id)
-    asked = [one for one in desk.asked if one.number and one.counts]
+    desk = review.read_passage(project, _policy_of_sides(left, right, policy), row.pair.query_id, row.pair.passage_id)
+    asked = [suspect for suspect in desk.asked if suspect.number and suspect.counts]
     if row.pair.question_id is not None:
-        asked = [one for one in asked if one.question.question_id == row.pair.question_id]
-    return sorted(asked, key=lambda one: (one.rating is None, -(one.rating or 0)))
+        asked = [suspect for suspect in asked if suspect.question.question_id == row.pair.question_id]
+    return sorted(asked, key=lambda suspect: (suspect.rating is None, -(suspect.rating or 0)))
 
 
-def _label_words(found: review.Outcome, rating: int, given: bool) -> str:
+def _label_words(outcome: review.Outcome, rating: int, given: bool) -> str:
     """Return the effect of an override on the label, in words.
 
     Args:
         given: whether it is saved already.
     """
-    before, after = html.named(found.before), html.named(found.after)
+    before, after = html.name_label(outcome.before), html.name_label(outcome.after)
     because = ""
-    if found.also and found.after is not None and rating < found.after:
-        first, also = found.also[0], "also " if found.before == found.after else ""
-        more = f", like {len(found.also) - 1} more" if found.also[1:] else ""
-        because = f" because “{ui.shortened(first.text, 100)}” is {also}rated {first.rating}{more}"
+    if outcome.also and outcome.after is not None and rating < outcome.after:
+        first, also = outcome.also[0], "also " if outcome.before == outcome.after else ""
+        more = f", like {len(outcome.also) - 1} more" if outcome.also[1:] else ""
+        because = f" because “{ui.shorten_text(first.text, 100)}” is {also}rated {first.rating}{more}"
     if before == after:
         return f"The label stays {after}{because}."
     return f"The label is now {after}{because}." if given else f"Label {before} → {after}{because}"

@@ -71,11 +71,11 @@ class Asked:
     def do(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
         """Do the actions in order; return the last refused one with the reason, for the component."""
         error = None
-        for one in self.each():
+        for pending in self.each():
             try:
-                act(one)
+                act(pending)
             except WorkbenchError as refused:
-                error = {name: one.get(name) for name in ("id", "query", "passage")} | {
+                error = {name: pending.get(name) for name in ("id", "query", "passage")} | {
                     "code": refused.code,
                     "message": html.as_shown(refused.message),
                     "hint": html.as_shown(refused.hint or ""),
@@ -106,7 +106,7 @@ def save_all(
     Raises:
         WorkbenchError: some were not saved, now or a moment ago; the message says which and why.
     """
-    author = _author(asked) if acts else ""
+    author = _author_of_acts(asked) if acts else ""
     saved, lost = [], []
     with asked.saving:
         if acts:
@@ -129,8 +129,8 @@ def save_all(
         raise WorkbenchError("not-saved", words)
 
 
-def _author(asked: Asked) -> str:
-    if not person.known():
+def _author_of_acts(asked: Asked) -> str:
+    if not person.current_name():
         # A person who has to enter a name first is asked to repeat the action.
         asked.acts.clear()
-    return person.author()
+    return person.require_author()

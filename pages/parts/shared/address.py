@@ -40,13 +40,13 @@ class Address:
     moved: bool = False
 
 
-def arrive(screen: str) -> None:
+def read_address(screen: str) -> None:
     """Read the address once in a run, before any widget of `EVERYWHERE` is drawn.
 
     Args:
         screen: the open screen; a link from another screen without choices keeps the present ones.
     """
-    here, given = _here(), travelling()
+    here, given = _address_state(), travelling()
     back = streamlit_bridge.went_back()
     moved = screen != here.screen
     # A browser may still send the address from before the project was added to it.
@@ -59,14 +59,14 @@ def arrive(screen: str) -> None:
         here.before, here.now = here.now, known
 
 
-def take(key: str, read: Callable[[str], Any], default: Any) -> None:
+def set_from_address(key: str, read: Callable[[str], Any], default: Any) -> None:
     """Set a widget from the address before it is drawn, if the person followed a link or went back.
 
     Args:
         read: converts a text of the address; raises ValueError for an invalid one, which means the default.
         default: the value if the address has no such parameter.
     """
-    here = _here()
+    here = _address_state()
     # Streamlit drops the value of a widget that was not drawn for a while, but the address still has it.
     if not here.come and key in st.session_state:
         if here.moved:
@@ -79,7 +79,7 @@ def take(key: str, read: Callable[[str], Any], default: Any) -> None:
         st.session_state[key] = default
 
 
-def own(key: str, options: Iterable[str]) -> None:
+def drop_foreign_value(key: str, options: Iterable[str]) -> None:
     """Drop the value of a widget with the same key on another screen, before this screen's is drawn.
 
     Args:
@@ -89,32 +89,32 @@ def own(key: str, options: Iterable[str]) -> None:
         st.session_state.pop(key, None)
 
 
-def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
+def write_choices(choices: Mapping[str, str], usual: Mapping[str, str]) -> None:
     """Write the choices into the address, in one step; do nothing if it has them already.
 
     Defaults are left out, except those that are in the address already: removing them would be another step.
 
     Args:
-        said: the choices by parameter, as texts of the address.
+        choices: the choices by parameter, as texts of the address.
         usual: the defaults.
     """
-    here, there = _here(), travelling()
-    wanted = {key: text for key, text in said.items() if key in there or text != usual.get(key)}
-    if changed := {key: text for key, text in wanted.items() if there.get(key) != text}:
+    here, present = _address_state(), travelling()
+    wanted = {key: text for key, text in choices.items() if key in present or text != usual.get(key)}
+    if changed := {key: text for key, text in wanted.items() if present.get(key) != text}:
         st.query_params.update(changed)
     if here.now != wanted:
         here.before, here.now = here.now, wanted
 
 
-def say(said: Mapping[str, str]) -> None:
+def write_parameters(parameters: Mapping[str, str]) -> None:
     """Write some parameters of a screen into the address in one step, and keep the others.
 
     Args:
-        said: by name; empty values are removed from the address.
+        parameters: by name; empty values are removed from the address.
     """
     # An empty list removes a parameter in the same update; deleting it would be another step.
     wanted: dict[str, str | list[str]] = {
-        name: value or [] for name, value in said.items() if value != st.query_params.get(name, "")
+        name: value or [] for name, value in parameters.items() if value != st.query_params.get(name, "")
     }
     if wanted:
         st.query_params.update(wanted)
@@ -138,7 +138,12 @@ class Places:
     def come(self, home: str) -> bool:
         """Apply the address if the person followed a link or went back; return whether that is so."""
         given = self.given
-        if home == self.home and not streamlit_bridge.went_back() and given in self.been and not (given and arrived()):
+        if (
+            home == self.home
+            and not streamlit_bridge.went_back()
+            and given in self.been
+            and not (given and is_new_screen())
+        ):
             return False
         self.home, self.been = home, [given]
         return True
@@ -159,7 +164,7 @@ class Places:
 
     def go(self, **place: str) -> None:
         """Go to another place, by parameter, and write it into the address; empty values are left out."""
-        say(self.set(**place))
+        write_parameters(self.set(**place))
 
     def put(self, **said: str) -> None:
         """Change parts of the place as `go` does."""
@@ -181,14 +186,14 @@ class Places:
         return {name: now.get(name, "") for name in self.names}
 
 
-def places(key: str, names: Sequence[str]) -> Places:
+def places_of_screen(key: str, names: Sequence[str]) -> Places:
     """Return the places of a screen in this browser tab; the arguments are its key and parameters."""
     return st.session_state.setdefault(f"places of {key}", Places(names))
 
 
-def arrived() -> bool:
+def is_new_screen() -> bool:
     """Return whether the previous run drew another screen."""
-    return _here().moved
+    return _address_state().moved
 
 
 def begin_at(**place: str) -> None:
@@ -234,5 +239,5 @@ def of_cell(cell: tuple[Iterable[int], Iterable[int]]) -> str:
     return ":".join(",".join(map(str, values)) for values in cell)
 
 
-def _here() -> Address:
+def _address_state() -> Address:
     return st.session_state.setdefault("address", Address())

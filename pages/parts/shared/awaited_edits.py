@@ -32,6 +32,6 @@ class AwaitedEdit:
         )
 
 
-def awaited() -> list[AwaitedEdit]:
+def list_awaited() -> list[AwaitedEdit]:
     """Return the list for this browser tab; all its runs share it."""
     return st.session_state.setdefault("awaited edits", [])

@@ -38,7 +38,7 @@ COMPONENTS = {
 """The scripts and style sheets of each component, below pages/parts."""
 
 
-def _joined(name: str, suffix: str) -> str:
+def _join_files(name: str, suffix: str) -> str:
     files = (_PARTS / f"{file}{suffix}" for file in COMPONENTS[name])
     return "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
 
@@ -46,8 +46,8 @@ def _joined(name: str, suffix: str) -> str:
 _DRAWS: dict[str, Callable[..., Any]] = {}
 """The component that draws each kind of content."""
 for _name in COMPONENTS:
-    _js = f"{streamlit_bridge.SCRIPT}\n{_joined(_name, '.js')}"
-    _drawn = st.components.v2.component(_name, css=_joined(_name, ".css"), js=_js)
+    _js = f"{streamlit_bridge.SCRIPT}\n{_join_files(_name, '.js')}"
+    _drawn = st.components.v2.component(_name, css=_join_files(_name, ".css"), js=_js)
     _DRAWS |= dict.fromkeys(re.findall(r"^KINDS\.(\w+) =", _js, re.MULTILINE), _drawn)
 
 

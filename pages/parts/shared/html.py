@@ -17,7 +17,7 @@ CONTROLS |= {0x7F: "\u2421"} | {code: f"[U+{code:04X}]" for code in range(0x80, 
 """Visible replacements of control characters."""
 
 
-def visible(text: str) -> str:
+def as_html(text: str) -> str:
     """Return text from outside as inert HTML that shows every character."""
     return html.escape(as_shown(text))
 
@@ -33,8 +33,8 @@ Mark = tuple[review.Span, int, str, bool]
 
 def text_html(text: str, marks: list[Mark]) -> str:
     """Return the passage with marked answers, each with the number of its question."""
-    pieces = review.segments(text, [span for span, _, _, _ in marks])
-    return f'<div class="passage-text" dir="auto" tabindex="0">{"".join(_piece(one, marks) for one in pieces)}</div>'
+    pieces = review.cut_segments(text, [span for span, _, _, _ in marks])
+    return f'<div class="passage-text" dir="auto" tabindex="0">{"".join(_mark_up(one, marks) for one in pieces)}</div>'
 
 
 def answer_marks(desk: review.Desk, graders: Mapping[str, types.GraderSpec], min_rating: int) -> list[Mark]:
@@ -44,22 +44,22 @@ def answer_marks(desk: review.Desk, graders: Mapping[str, types.GraderSpec], min
         graders: by name.
         min_rating: from the scoring settings; the scale of a grader may end below it.
     """
-    found: dict[tuple[review.Span, int], Mark] = {}
-    for one in desk.asked:
-        for grader, said in one.said.items():
+    marks_by_span: dict[tuple[review.Span, int], Mark] = {}
+    for asked in desk.asked:
+        for grader, grade in asked.said.items():
             spec = graders[grader]
-            only_rated = spec.method in RATES_ONLY and len((said.answer or "").split()) < 3
-            if only_rated or not said.rating:
+            only_rated = spec.method in RATES_ONLY and len((grade.answer or "").split()) < 3
+            if only_rated or not grade.rating:
                 continue
-            if span := review.find_answer(desk.text or "", said.answer):
-                short = said.rating < spec.min_rating(min_rating)
-                title = f"{one.number}. {one.question.shown} (rated {said.rating} by {grader})"
-                found.setdefault((span, one.number), (span, one.number, title, short))
-    return list(found.values())
+            if span := review.find_answer(desk.text or "", grade.answer):
+                short = grade.rating < spec.min_rating(min_rating)
+                title = f"{asked.number}. {asked.question.shown} (rated {grade.rating} by {grader})"
+                marks_by_span.setdefault((span, asked.number), (span, asked.number, title, short))
+    return list(marks_by_span.values())
 
 
-def _piece(segment: review.Segment, marks: list[Mark]) -> str:
-    shown = visible(segment.text)
+def _mark_up(segment: review.Segment, marks: list[Mark]) -> str:
+    shown = as_html(segment.text)
     if not segment.inside:
         return shown
     inside = [marks[i] for i in segment.inside]
@@ -76,20 +76,20 @@ def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
         marks: spans of answers.
         labelled: whether to show the label with its origin.
     """
-    lines = [f'<h2 dir="auto">{visible(ui.shortened(desk.query, ui.HEADING))}</h2>']
+    lines = [f'<h2 dir="auto">{as_html(ui.shorten_text(desk.query, ui.HEADING))}</h2>']
     if desk.narrative:
-        narrative = visible(ui.shortened(desk.narrative, ui.HEADING))
+        narrative = as_html(ui.shorten_text(desk.narrative, ui.HEADING))
         begins = f'<b>Narrative</b> <span dir="auto">{narrative}</span>'
         lines.append(f'<details><summary>{begins}</summary><div dir="auto">{narrative}</div></details>')
     if desk.text is None:
-        lines.append(f'<p class="dim">Passage {visible(desk.passage_id)} has no text. Import it on Home.</p>')
+        lines.append(f'<p class="dim">Passage {as_html(desk.passage_id)} has no text. Import it on Home.</p>')
     else:
         lines.append(text_html(desk.text, marks))
     foot = [_label_html(desk)] if labelled else []
-    foot += [f'<span class="dim">Passage {visible(desk.passage_id)}</span>']
+    foot += [f'<span class="dim">Passage {as_html(desk.passage_id)}</span>']
     if desk.signs:
         found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
-        foot.append(f'<span class="speaks">Addresses the grader: {visible(found)}.</span>')
+        foot.append(f'<span class="speaks">Addresses the grader: {as_html(found)}.</span>')
     lines.append(f'<div class="foot">{"".join(foot)}</div>')
     return f'<div class="desk-passage">{"".join(lines)}</div>'
 
@@ -99,17 +99,17 @@ def _label_html(desk: review.Desk) -> str:
     if not desk.pooled:
         return '<span class="dim">No label: the passage is not in the pool.</span>'
     given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
-    said = [f"from question{'s' * (len(given) > 1)} {', '.join(given)}"] if given else []
+    notes = [f"from question{'s' * (len(given) > 1)} {', '.join(given)}"] if given else []
     partial = "" if desk.label is None else "partial: "
-    said += [f"{partial}{desk.usable} of {desk.needed} pairs have a rating"] if desk.usable < desk.needed else []
-    about = f' <span class="dim">{" · ".join(said)}</span>' if said else ""
-    return f'<div class="label">Label {look.rating(desk.label)}{about}</div>'
+    notes += [f"{partial}{desk.usable} of {desk.needed} pairs have a rating"] if desk.usable < desk.needed else []
+    about = f' <span class="dim">{" · ".join(notes)}</span>' if notes else ""
+    return f'<div class="label">Label {look.rating_html(desk.label)}{about}</div>'
 
 
-def marked(before: str, after: str) -> str:
+def difference_html(before: str, after: str) -> str:
     """Return HTML of a text before and after: removed words are struck out, added words underlined."""
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
-    parts = [tags[tag].format(visible(part)) for tag, part in bank.word_difference(before, after)]
+    parts = [tags[tag].format(as_html(part)) for tag, part in bank.word_difference(before, after)]
     # A space separates a removed word from the added one.
     return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
@@ -118,13 +118,13 @@ def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str
     """Return judgments of all sources with their history, and the ranks of the passage."""
     parts = []
     if desk.judgments:
-        parts.append(_listed("Judgments", [(name, str(value)) for name, value in desk.judgments]))
+        parts.append(_list_html("Judgments", [(name, str(value)) for name, value in desk.judgments]))
     if history:
         acts = "".join(
-            f"<li>{act.happened_at:%d %B %Y %H:%M}: {visible(act.author)} "
+            f"<li>{act.happened_at:%d %B %Y %H:%M}: {as_html(act.author)} "
             + ("withdrew a judgment" if act.value is None else f"gave {act.value}")
             + {None: "", True: ", blind", False: ", after seeing labels"}[act.blind]
-            + (f" ({visible(act.note)})" if act.note else "")
+            + (f" ({as_html(act.note)})" if act.note else "")
             + "</li>"
             for act in history
         )
@@ -133,21 +133,21 @@ def known_html(desk: review.Desk, history: Sequence[records.JudgmentAct]) -> str
         ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
         others = [(run, "–") for run, rank in desk.ranks if rank is None]
         if ranks:
-            parts.append(_listed(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks))
+            parts.append(_list_html(f"Ranks ({len(ranks):,} of {how_many(len(desk.ranks), 'runs')})", ranks))
         # A column of dashes is replaced by their number.
         if others:
             words = f"{how_many(len(others), 'other runs' if ranks else 'runs')} without this passage"
-            parts.append(f"<details><summary>{words}</summary>{_rows(words, others)}</details>")
+            parts.append(f"<details><summary>{words}</summary>{_rows_html(words, others)}</details>")
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
 
-def _listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
+def _list_html(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """Return a titled list of names with values; a long list scrolls."""
-    return f"<h2>{title}</h2>{_rows(title, rows)}"
+    return f"<h2>{title}</h2>{_rows_html(title, rows)}"
 
 
-def _rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
-    shown = [(visible(name), visible(value)) for name, value in rows]
+def _rows_html(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    shown = [(as_html(name), as_html(value)) for name, value in rows]
     terms = "".join(f'<dt title="{name}">{name}</dt><dd>{value}</dd>' for name, value in shown)
     box = f'<div class="rows" tabindex="0" role="region" aria-label="{title}">'
     return f'{box}<dl class="values">{terms}</dl></div>'
@@ -155,18 +155,18 @@ def _rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
 
 def effect_html(effect: review.Effect, title: str) -> str:
     """Return the effect of ratings on the passage's label and on the leaderboard."""
-    before, after = named(effect.label_before), named(effect.label_after)
+    before, after = name_label(effect.label_before), name_label(effect.label_after)
     label = f"The label stays {before}." if before == after else f'<b class="flip">Label {before} → {after}</b>'
-    measure, systems = visible(effect.after.measure), effect.systems
-    jumped = sum(one.rank_before != one.rank_after for one in systems)
+    measure, systems = as_html(effect.after.measure), effect.systems
+    jumped = sum(system.rank_before != system.rank_after for system in systems)
     moves = f"{jumped} change{'s' * (jumped == 1)} rank" if jumped else "No system changes its rank"
     lines = [label, f"{moves}, {len(systems)} of {len(effect.after.systems)} change {measure}:"]
     if not systems:
         lines[1:] = [f"No change in {measure}."]
     moved = [
-        f"<li>{visible(one.run)}: {ui.number(one.score_before, 4)} → {ui.number(one.score_after, 4)},"
-        f" rank {' → '.join(dict.fromkeys((str(one.rank_before), str(one.rank_after))))}</li>"
-        for one in systems[:MOVERS_SHOWN]
+        f"<li>{as_html(system.run)}: {ui.as_number(system.score_before, 4)} → {ui.as_number(system.score_after, 4)},"
+        f" rank {' → '.join(dict.fromkeys((str(system.rank_before), str(system.rank_after))))}</li>"
+        for system in systems[:MOVERS_SHOWN]
     ]
     if (rest := len(systems) - MOVERS_SHOWN) > 0:
         moved.append(f"<li>and {rest} more</li>")
@@ -176,22 +176,26 @@ def effect_html(effect: review.Effect, title: str) -> str:
         if shift.before is not None and shift.after is not None:
             pair = f"{shift.before:z.3f} → {shift.after:z.3f}"
         said = f"Spearman with the official leaderboard: {pair}. {shift.says} {shift.queries.says}"
-        shown += f"<p>{visible(said)}</p>"
+        shown += f"<p>{as_html(said)}</p>"
     return f'<div class="desk-effect"><h2>{title}</h2>{shown}</div>'
 
 
-def override_html(one: labels.Override, without: int | None, now: int | None, text: str) -> str:
+def override_html(item: labels.Override, without: int | None, now: int | None, text: str) -> str:
     """Return an override for the list of all, with the label of its passage without it and with it."""
-    state = '<span class="stale">stale</span>' if one.stale else "waiting for adjudication" if one.held else "current"
-    label = f"label {named(without)} → {named(now)}" if without != now else f"label {named(now)} with and without it"
+    state = '<span class="stale">stale</span>' if item.stale else "waiting for adjudication" if item.held else "current"
+    label = (
+        f"label {name_label(without)} → {name_label(now)}"
+        if without != now
+        else f"label {name_label(now)} with and without it"
+    )
     return (
-        f'<div class="asked">{look.rating(one.rating)} <span class="words">{visible(one.wording_now)}</span>'
-        f'<div class="answer">{visible(text)}</div>'
-        f'<span class="gray">{state} · {label} · by {visible(one.author)}, {one.made_at:%d %B %Y}:'
-        f" {visible(one.reason)}</span></div>"
+        f'<div class="asked">{look.rating_html(item.rating)} <span class="words">{as_html(item.wording_now)}</span>'
+        f'<div class="answer">{as_html(text)}</div>'
+        f'<span class="gray">{state} · {label} · by {as_html(item.author)}, {item.made_at:%d %B %Y}:'
+        f" {as_html(item.reason)}</span></div>"
     )
 
 
-def named(label: int | None) -> str:
+def name_label(label: int | None) -> str:
     """Return a label in words."""
     return "none" if label is None else str(label)

@@ -44,17 +44,19 @@ class Chosen:
         return str(given.get("base_url") or graders.usual_address()) if asks else None
 
 
-def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
+def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | None:
     """Draw the plan of a job; return the request to start, or None."""
     version = bank.latest_version(project)
     exams = bank.exam_queries(project, version)
     queries = {
-        query.query_id: ui.shortened(query.text, ui.LISTED)
-        for query in bank.overview(project)
+        query.query_id: ui.shorten_text(query.text, ui.LISTED)
+        for query in bank.query_overviews(project)
         if query.query_id not in exams
     }
     if exams:
-        ui.note(":material/info: Exam items are not graded. Examinees answer them.", "students", key="items-not-graded")
+        ui.draw_note(
+            ":material/info: Exam items are not graded. Examinees answer them.", "students", key="items-not-graded"
+        )
         if not queries:
             return None
     chosen = st.multiselect(
@@ -69,51 +71,51 @@ def plan(project: Project, grader: graders.Grader) -> grading.Request | None:
     )  # fmt: skip
     scope = grading.Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):
-        found = planned(project, grader, scope)
+        tally = cached_plan(project, grader, scope)
     again = st.container(key="plan again")
-    if found.failed and again.checkbox(f"Grade {text.how_many(found.failed, 'failed pairs')} again"):
+    if tally.failed and again.checkbox(f"Grade {text.how_many(tally.failed, 'failed pairs')} again"):
         scope = replace(scope, retry_failed=True)
-        found = planned(project, grader, scope)
-    ui.metrics(
-        ("needed", "Pairs needed", f"{found.needed:,}", NEEDED),
-        ("known", "Already graded", f"{found.known:,}", None),
-        ("failed", "Failed", f"{found.failed:,}", "The grader gave no usable rating. This is not a rating of 0."),
-        ("to grade", "To grade", f"{found.to_grade:,}", None),
+        tally = cached_plan(project, grader, scope)
+    ui.draw_metrics(
+        ("needed", "Pairs needed", f"{tally.needed:,}", NEEDED),
+        ("known", "Already graded", f"{tally.known:,}", None),
+        ("failed", "Failed", f"{tally.failed:,}", "The grader gave no usable rating. This is not a rating of 0."),
+        ("to grade", "To grade", f"{tally.to_grade:,}", None),
     )
     without = project.cached(
         ("left out", grader.spec.fingerprint, scope.queries),
         lambda: grading.left_out(project, grader.spec, version, scope.queries),
         cache.LABELS | {"sent_pairs", "settings"},
     )
-    _passed_over(found, without, grader.spec)
-    if not found.needed:
-        ui.empty(
+    _passed_over(tally, without, grader.spec)
+    if not tally.needed:
+        ui.end_empty_screen(
             "Nothing to grade.",
             "Add questions, and import runs or judgments.",
             "home",
             code="nothing-to-grade",
         )
-    ui.speaking(len(bank.speaking_passages(project, version)))
-    if not found.to_grade:
+    ui.draw_speaking(len(bank.speaking_passages(project, version)))
+    if not tally.to_grade:
         where = "this bank version" if scope == grading.Scope(retry_failed=scope.retry_failed) else "your selection"
-        if found.failed:
+        if tally.failed:
             st.info(
-                f"No ungraded pairs in {where}, but {text.how_many(found.failed, 'failed pairs')}. See the list below.",
+                f"No ungraded pairs in {where}, but {text.how_many(tally.failed, 'failed pairs')}. See the list below.",
                 icon=":material/info:",
             )
         else:
             st.container(key="all-graded").success(f"All pairs in {where} are graded.", icon=":material/check:")
         return None
     request = grading.Request(scope)
-    tag(project, grader, request, found.to_grade)
-    return in_batches(project, grader, budget(project, grader, request, "plan"))
+    draw_tag(project, grader, request, tally.to_grade)
+    return in_batches(project, grader, draw_budget(project, grader, request, "plan"))
 
 
 def in_batches(project: Project, grader: graders.Grader, request: grading.Request) -> grading.Request:
     """Draw the choice of batches for a grader that asks an endpoint, and return the request with it."""
     if not graders.is_remote(grader):
         return request
-    price = bank.prices(project).get(grader.spec.model) or graders.Price()
+    price = bank.model_prices(project).get(grader.spec.model) or graders.Price()
     cheaper = "half the price" if price.batch == graders.BATCH_SHARE else f"{price.batch:.0%} of the price"
     wanted = st.checkbox(
         f"Send as a batch ({cheaper}, takes up to 24 hours)", key="plan batch", persist_state="session",
@@ -123,7 +125,7 @@ def in_batches(project: Project, grader: graders.Grader, request: grading.Reques
     return replace(request, batch=bool(wanted))
 
 
-def planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
+def cached_plan(project: Project, grader: graders.Grader, scope: grading.Scope) -> grading.Plan:
     """Return the counts of a job, cached."""
     # Cached, since every click reruns the screen and counting takes half a second for 20 million pairs.
     return project.cached(
@@ -133,15 +135,15 @@ def planned(project: Project, grader: graders.Grader, scope: grading.Scope) -> g
     )
 
 
-def _passed_over(found: grading.Plan, without: grading.LeftOut, spec: types.GraderSpec) -> None:
-    if found.weightless:
+def _passed_over(tally: grading.Plan, without: grading.LeftOut, spec: types.GraderSpec) -> None:
+    if tally.weightless:
         st.caption(
-            f":material/info: Pairs with a question weight of 0 or less: {found.weightless:,}. The grader rates them "
+            f":material/info: Pairs with a question weight of 0 or less: {tally.weightless:,}. The grader rates them "
             "too, but labels do not use them."
         )
-    if found.without_text:
+    if tally.without_text:
         st.caption(
-            f":material/info: {text.how_many(found.without_text, 'pooled passages')} without text cannot be graded."
+            f":material/info: {text.how_many(tally.without_text, 'pooled passages')} without text cannot be graded."
         )
     if without.total:
         what = ("query is", "queries are") if spec.method == "direct" else ("question is", "questions are")
@@ -152,34 +154,34 @@ def _passed_over(found: grading.Plan, without: grading.LeftOut, spec: types.Grad
         )
 
 
-def tag(project: Project, grader: graders.Grader, request: grading.Request, pairs: int, place: str = "") -> None:
+def draw_tag(project: Project, grader: graders.Grader, request: grading.Request, pairs: int, place: str = "") -> None:
     """Draw the price tag of a request, or a button for it if it takes long.
 
     Args:
         place: distinguishes a second price tag on the screen.
     """
-    found = price_tag(project, grader, request, pairs)
-    if found is None:
+    price = price_tag(project, grader, request, pairs)
+    if price is None:
         return
     if not isinstance(grader, graders.ReadingGrader):
-        if found.seconds is not None:
+        if price.seconds is not None:
             st.container(key=f"free-of-charge{place}").caption(
-                f"Estimated time from earlier jobs: {ui.about(found.seconds)}. No model calls and no cost."
+                f"Estimated time from earlier jobs: {ui.as_estimate(price.seconds)}. No model calls and no cost."
             )
         return
-    show_tag(found, grader.spec.model, place)
+    show_tag(price, grader.spec.model, place)
     more = (
-        f"Estimated time from earlier jobs: {ui.about(found.seconds)}." if found.seconds else "",
-        f"Output tokens for thinking: {count(found.thinking_tokens)}." if found.thinking_tokens else "",
-        f"Input tokens that the endpoint may cache: {count(found.cached_tokens)}." if found.cached_tokens else "",
-        f"Included: {count(found.sentinels)} repeated pairs, which show a changed model." if found.sentinels else "",
-        "" if found.batch_cost is None else f"Estimated cost as a batch: {found.batch_cost:,.2f}.",
+        f"Estimated time from earlier jobs: {ui.as_estimate(price.seconds)}." if price.seconds else "",
+        f"Output tokens for thinking: {as_count(price.thinking_tokens)}." if price.thinking_tokens else "",
+        f"Input tokens that the endpoint may cache: {as_count(price.cached_tokens)}." if price.cached_tokens else "",
+        f"Included: {as_count(price.sentinels)} repeated pairs, which show a changed model." if price.sentinels else "",
+        "" if price.batch_cost is None else f"Estimated cost as a batch: {price.batch_cost:,.2f}.",
     )
     if any(more):
         st.container(key=f"plan-more{place}").caption(" ".join(filter(None, more)))
 
 
-def show_tag(found: grading.PriceTag, model: str, place: str = "") -> None:
+def show_tag(price: grading.PriceTag, model: str, place: str = "") -> None:
     """Draw the calls, tokens and cost of requests to a model.
 
     Args:
@@ -187,15 +189,15 @@ def show_tag(found: grading.PriceTag, model: str, place: str = "") -> None:
         place: distinguishes a second price tag on the screen.
     """
     about, how = "", "Counted by the model's tokenizer on a sample."
-    if not found.counted:
+    if not price.counted:
         about, how = "≈ ", "Estimated from a sample, because the model's tokenizer is not available."
-    cost, currency = f"≈ {found.cost:,.2f}" if found.cost is not None else "–", "In the currency of the price table."
-    if found.cost is None:
+    cost, currency = f"≈ {price.cost:,.2f}" if price.cost is not None else "–", "In the currency of the price table."
+    if price.cost is None:
         currency = f"No price for {ui.plain(model)}. Set it in the price table on the Grading screen."
-    ui.metrics(
-        (f"calls{place}", "Calls", f"{found.calls:,}", "Model calls without retries."),
-        (f"tokens read{place}", "Input tokens", f"{about}{count(found.input_tokens)}", how),
-        ("", "Output tokens", f"≈ {count(found.output_tokens)}", None),
+    ui.draw_metrics(
+        (f"calls{place}", "Calls", f"{price.calls:,}", "Model calls without retries."),
+        (f"tokens read{place}", "Input tokens", f"{about}{as_count(price.input_tokens)}", how),
+        ("", "Output tokens", f"≈ {as_count(price.output_tokens)}", None),
         (f"cost{place}", "Estimated cost", cost, currency),
     )
 
@@ -216,26 +218,26 @@ def price_tag(
     )
 
 
-def count(number: int) -> str:
+def as_count(number: int) -> str:
     """Return a large number in a few characters: 950, 12.3 k, 4.6 M."""
     if number < 10_000:
         return f"{number:,}"
     return f"{number / 1e6:,.1f} M" if number >= 1_000_000 else f"{number / 1e3:,.1f} k"
 
 
-def budget(project: Project, grader: graders.Grader, request: grading.Request, key: str) -> grading.Request:
-    """Draw the limits of a job of a grader that asks a model; return the request with them; see `limits`."""
+def draw_budget(project: Project, grader: graders.Grader, request: grading.Request, key: str) -> grading.Request:
+    """Draw the limits of a job of a grader that asks a model; return the request with them; see `draw_limits`."""
     if not isinstance(grader, graders.ReadingGrader):
         return request
     remote = is_endpoint(grader.spec)
-    first = FIRST_CALLS if remote and grading.only_tried(project, grader.spec) else None
-    return limits(project, request, key, grader.spec.model, remote, first)
+    first = FIRST_CALLS if remote and grading.has_only_samples(project, grader.spec) else None
+    return draw_limits(project, request, key, grader.spec.model, remote, first)
 
 
 C = TypeVar("C", bound=jobs.Caps)
 
 
-def limits(
+def draw_limits(
     project: Project, caps: C, key: str, model: str | None = None, remote: bool = False, first: int | None = None
 ) -> C:
     """Draw the limits of a job, and for an endpoint the parallel calls and the patience; return the caps with them.
@@ -253,7 +255,7 @@ def limits(
             help="Retries count. The job stops at the limit, and you can start it again. The first job of an endpoint"
             " has a limit; clear the field to remove it.",
         )  # fmt: skip
-        priced = model is None or model in bank.prices(project)
+        priced = model is None or model in bank.model_prices(project)
         money = st.number_input(
             "Cost limit", 0.0, None, None, key=f"{key} money", placeholder="No limit", persist_state="session",
             disabled=not priced, help=None if priced else "Set a price for the model on the Grading screen first.",
@@ -284,7 +286,7 @@ def remember_and_start(project: Project, chosen: Chosen, request: grading.Reques
     grading.start_job(project, chosen.grader, request, author)
 
 
-def pool(project: Project) -> None:
+def draw_pool(project: Project) -> None:
     """Draw the depth of the pool."""
     with st.expander("Pool"):
         st.caption("The pool has the judged passages, the passages of imported graded files, and the top of every run.")

@@ -25,12 +25,14 @@ WATCHING = {
 CLOSING = "You can close this tab. The job continues while the app runs."
 
 
-def progress(project: Project, controls: bool = True) -> bool:
+def draw_grading_job(project: Project, controls: bool = True) -> bool:
     """Draw the running grading job, or the result of the last one; return whether one is running."""
-    return watch(project, "grading", partial(_ended, project), controls)
+    return watch_job(project, "grading", partial(_draw_end, project), controls)
 
 
-def watch(project: Project, family: str, ended: Callable[[jobs.BackgroundJob], None], controls: bool = True) -> bool:
+def watch_job(
+    project: Project, family: str, ended: Callable[[jobs.BackgroundJob], None], controls: bool = True
+) -> bool:
     """Draw the running job of a family with regular updates, or the result of the last; return whether one is
     running.
 
@@ -43,18 +45,18 @@ def watch(project: Project, family: str, ended: Callable[[jobs.BackgroundJob], N
     if job.over:
         ended(job)
         return False
-    every = pace(job)
-    st.fragment(_watch, run_every=every)(project, family, every, job.control.paused, controls)
+    every = update_interval(job)
+    st.fragment(_draw_running, run_every=every)(project, family, every, job.control.paused, controls)
     return True
 
 
 def watch_steps(project: Project, family: str, again: str) -> None:
-    """Draw as `watch` does, for a job that asks examinees, generators or models one after the other.
+    """Draw as `watch_job` does, for a job that asks examinees, generators or models one after the other.
 
     Args:
         again: the label of the button that starts such a job.
     """
-    watch(project, family, partial(_steps_ended, again=again))
+    watch_job(project, family, partial(_steps_ended, again=again))
 
 
 def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
@@ -66,13 +68,13 @@ def _steps_ended(job: jobs.BackgroundJob, again: str) -> None:
 
 
 def _step_ended(name: str, end: jobs.Progress, things: str, again: str) -> None:
-    said = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
+    result = f"{ui.plain(name)}: {end.graded:,} {things}, {end.failed:,} failed, in {ui.as_duration(end.seconds)}."
     more = f" {ui.plain(end.message)}" if end.message else ""
     # If a person or a limit stopped it, the message says how to continue.
     rest = f" Start again under “{again}” to get the missing answers." if end.state == "failed" else ""
     box = st.container(key=f"ended {end.state} {name}")
     draw, icon = (box.error, "error") if end.state == "failed" else (box.warning, "info")
-    draw(f"{STOPPED.get(end.state, 'Failed')}: {said}{more}{rest}", icon=f":material/{icon}:")
+    draw(f"{STOPPED.get(end.state, 'Failed')}: {result}{more}{rest}", icon=f":material/{icon}:")
 
 
 def say_not_begun(project: Project, key: str) -> None:
@@ -86,18 +88,18 @@ def say_not_begun(project: Project, key: str) -> None:
         return
     mine = job.author == ui.person() and not is_trial(job)
     # If the running job is the person's own, they pressed twice and need no message.
-    if not job.over and presses.pressed(key) and not mine:
+    if not job.over and presses.was_pressed(key) and not mine:
         st.session_state["not begun"] = project.path, job.started_at
     if st.session_state.get("not begun") == (project.path, job.started_at):
         is_over = job.over
         st.container(key="not begun").warning(
-            f"Your job did not start, because {whose(job)} {'was' if is_over else 'is'} running."
+            f"Your job did not start, because {describe_job(job)} {'was' if is_over else 'is'} running."
             f" Press {key.capitalize()} again{'' if is_over else ' when it has finished'}.",
             icon=":material/info:",
         )
 
 
-def whose(job: jobs.BackgroundJob) -> str:
+def describe_job(job: jobs.BackgroundJob) -> str:
     """Return a description of a job for the present person as Markdown, such as "a trial started by bob"."""
     what = "trial" if is_trial(job) else "job"
     return f"your {what}" if job.author == ui.person() else f"a {what} started by {ui.plain(job.author)}"
@@ -109,31 +111,31 @@ def accompany(screen: str) -> None:
     Args:
         screen: the open screen.
     """
-    project = ui.openable()
-    if project is not None and (found := _running(project)):
-        st.fragment(_accompany, run_every=SLOWEST)(project, screen, set(found))
+    project = ui.project_or_none()
+    if project is not None and (found := _running_by_family(project)):
+        st.fragment(_show_progress, run_every=SLOWEST)(project, screen, set(found))
 
 
-def _running(project: Project) -> dict[str, jobs.BackgroundJob]:
+def _running_by_family(project: Project) -> dict[str, jobs.BackgroundJob]:
     """Return the running jobs by family, without trials."""
     return {family: job for family, job in jobs.running_jobs(project).items() if not is_trial(job)}
 
 
-def _accompany(project: Project, screen: str, families: set[str]) -> None:
-    found = _running(project)
-    if found.keys() != families:
+def _show_progress(project: Project, screen: str, families: set[str]) -> None:
+    running = _running_by_family(project)
+    if running.keys() != families:
         st.rerun()
         return
-    ui.name_tab(f"{min(_share(job) for job in found.values()):.0%}")
-    for family, job in found.items():
+    ui.name_tab(f"{min(_done_share(job) for job in running.values()):.0%}")
+    for family, job in running.items():
         if screen in WATCHING[family]:
             continue
         now = job.progress
         how_far = f": {now.done:,} of {now.total:,} {job.things}" if now.total else " starts"
-        st.progress(_share(job), f"{ui.plain(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}")
+        st.progress(_done_share(job), f"{ui.plain(job.name)}{how_far}{_state_in_short(job)}. {CLOSING}")
 
 
-def _share(job: jobs.BackgroundJob) -> float:
+def _done_share(job: jobs.BackgroundJob) -> float:
     return job.progress.done / job.progress.total if job.progress.total else 0.0
 
 
@@ -143,38 +145,38 @@ def _state_in_short(job: jobs.BackgroundJob) -> str:
         return ", paused"
     if (waits := job.control.awaited) is not None:
         return f", waiting for the endpoint, next try at {waits.next_try:%H:%M}"
-    return "" if job.quiet is None else f", no answer for {ui.duration(job.quiet)}"
+    return "" if job.quiet is None else f", no answer for {ui.as_duration(job.quiet)}"
 
 
-def pace(job: jobs.BackgroundJob) -> float:
+def update_interval(job: jobs.BackgroundJob) -> float:
     """Return seconds between two updates of a job, longer for a long one, since each update slows it."""
     return next((every for until, every in PACES if job.seconds < until), SLOWEST)
 
 
-def _watch(project: Project, family: str, every: float, paused: bool, controls: bool) -> None:
+def _draw_running(project: Project, family: str, every: float, paused: bool, controls: bool) -> None:
     job = jobs.current_job(project, family)
     # A new interval needs a rerun of the whole screen. The list of jobs below shows a pause.
-    if job is None or job.over or (pace(job), job.control.paused) != (every, paused):
+    if job is None or job.over or (update_interval(job), job.control.paused) != (every, paused):
         st.rerun()
         return
     now = job.progress
     with st.container(border=True):
         results = f": {now.done:,} of {now.total:,} {job.things}" if now.total else ""
-        others = "" if job.author == ui.person() else f", {whose(job)}"
-        st.progress(_share(job), text=f"{ui.plain(job.name)}{results}{others}")
+        others = "" if job.author == ui.person() else f", {describe_job(job)}"
+        st.progress(_done_share(job), text=f"{ui.plain(job.name)}{results}{others}")
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container():
-                st.container(key="job-state").markdown(state(job))
-                st.markdown(_counts(job))
-                if used := _used(job):
+                st.container(key="job-state").markdown(describe_state(job))
+                st.markdown(_describe_counts(job))
+                if used := _describe_usage(job):
                     st.caption(used)
                 st.caption(CLOSING)
             if controls:
-                _controls(job)
-        _log(job)
+                _draw_controls(job)
+        _draw_log(job)
 
 
-def _controls(job: jobs.BackgroundJob) -> None:
+def _draw_controls(job: jobs.BackgroundJob) -> None:
     """Draw widgets that change the number of parallel calls, pause and cancel."""
     if asks_endpoint(job) and not in_batches(job):
         flying = st.number_input(
@@ -210,15 +212,15 @@ def is_trial(job: jobs.BackgroundJob) -> bool:
     return isinstance(job.request, grading.Request) and job.request.trial is not None
 
 
-def state(job: jobs.BackgroundJob) -> str:
+def describe_state(job: jobs.BackgroundJob) -> str:
     """Return what a running job is doing, and since when, as Markdown."""
-    now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
+    now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.as_duration(job.seconds)}"
     if in_batches(job):
         return _state_of_batches(job, since)
-    if not job.control.cancelled and (found := graders.loading()):
-        return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
+    if not job.control.cancelled and (found := graders.current_loading()):
+        return f"{ui.plain(found[0])}, for {ui.as_duration(found[1])}."
     if still := standing_still(job.control):
-        return f"{still} Started at {job.started_at:%H:%M}, {ui.duration(job.seconds)} ago."
+        return f"{still} Started at {job.started_at:%H:%M}, {ui.as_duration(job.seconds)} ago."
     if not now.done and job.log:
         return f"**No answer yet**, running {since}. Last log entry: {ui.plain(job.log[-1])}"
     if not now.done:
@@ -227,8 +229,8 @@ def state(job: jobs.BackgroundJob) -> str:
         again = ""
         if asks_endpoint(job):
             again = " Failed calls are repeated. If the endpoint is unavailable, the job waits for it."
-        return f"**No answer for {ui.duration(quiet)}.**{again} Running {since}."
-    return f"{_rate(now.rate, job.things)} · {ui.duration(now.seconds_left)} left · running {since}"
+        return f"**No answer for {ui.as_duration(quiet)}.**{again} Running {since}."
+    return f"{_format_rate(now.rate, job.things)} · {ui.as_duration(now.seconds_left)} left · running {since}"
 
 
 def standing_still(control: graders.Control) -> str:
@@ -248,19 +250,19 @@ def standing_still(control: graders.Control) -> str:
 
 def _state_of_batches(job: jobs.BackgroundJob, since: str) -> str:
     """Return the progress of batches; the app may be closed while they run."""
-    said = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
+    message = ui.plain(job.progress.message) or "Preparing the batches. Keep the app open until they are sent"
     if job.control.cancelled:
-        return f"Cancelling. Answers that are already billed are kept. {said}."
+        return f"Cancelling. Answers that are already billed are kept. {message}."
     if job.control.paused:
-        return f"**Paused**. The app does not check the batches, but the endpoint still works on them. {said}."
-    return f"{said}. Running {since}. The endpoint works on sent batches even if you close the app."
+        return f"**Paused**. The app does not check the batches, but the endpoint still works on them. {message}."
+    return f"{message}. Running {since}. The endpoint works on sent batches even if you close the app."
 
 
-def _rate(rate: float, things: str) -> str:
+def _format_rate(rate: float, things: str) -> str:
     return f"{rate:,.0f} {things} per second" if rate >= 2 else f"{rate * 60:,.0f} {things} per minute"
 
 
-def _counts(job: jobs.BackgroundJob) -> str:
+def _describe_counts(job: jobs.BackgroundJob) -> str:
     now = job.progress
     failed = f":red[**{now.failed:,} failed**]" if now.failed else "0 failed"
     if job.things != "pairs":
@@ -269,16 +271,16 @@ def _counts(job: jobs.BackgroundJob) -> str:
     return f"{now.graded:,} graded ({defaulted}) · {failed}"
 
 
-def _used(job: jobs.BackgroundJob) -> str:
+def _describe_usage(job: jobs.BackgroundJob) -> str:
     """Return calls, tokens and cost, with their limits; empty for a grader that asks no model."""
     used, asked = job.progress.usage if in_batches(job) else job.control.usage, job.control
     if not used.calls:
         return ""
     calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
-    cached = f" ({job_plan.count(used.cached_tokens)} cached)" if used.cached_tokens else ""
-    thinking = f" ({job_plan.count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
+    cached = f" ({job_plan.as_count(used.cached_tokens)} cached)" if used.cached_tokens else ""
+    thinking = f" ({job_plan.as_count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
     tokens = (
-        f"{job_plan.count(used.input_tokens)} input tokens{cached}, {job_plan.count(used.output_tokens)} output"
+        f"{job_plan.as_count(used.input_tokens)} input tokens{cached}, {job_plan.as_count(used.output_tokens)} output"
         f" tokens{thinking}"
     )
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
@@ -286,7 +288,7 @@ def _used(job: jobs.BackgroundJob) -> str:
     return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")
 
 
-def _log(job: jobs.BackgroundJob) -> None:
+def _draw_log(job: jobs.BackgroundJob) -> None:
     if lines := list(job.log):
         # Without failures, the log may still have remarks, such as an endpoint that refuses a JSON schema.
         st.expander("Last failed calls" if job.progress.failed else "Job log").code(
@@ -294,50 +296,50 @@ def _log(job: jobs.BackgroundJob) -> None:
         )
 
 
-def _ended(project: Project, job: jobs.BackgroundJob) -> None:
+def _draw_end(project: Project, job: jobs.BackgroundJob) -> None:
     final = job.progress
     defaulted = f" ({final.defaulted:,} by default)" if final.defaulted else ""
-    said = (
-        f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
+    result = (
+        f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.as_duration(final.seconds)}."
     )  # fmt: skip
     # The start time distinguishes the job from the plan below it.
-    said = f"{said} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
+    result = f"{result} Started at {job.started_at:%H:%M} with {ui.plain(job.name)}."
     ended = st.container(key=f"job {final.state}")
     of = "" if job.author == ui.person() else f" by {ui.plain(job.author)}"
     again = " Start this grader again to grade the remaining pairs."
     ends = {
-        "done": (ended.success, "check", f"{'trial' if is_trial(job) else 'job'}{of} done: {said}"),
-        "cancelled": (ended.info, "stop_circle", f"job cancelled: {said}{again}"),
-        "stopped": (ended.warning, "savings", f"job stopped at its limit: {said}{again}"),
+        "done": (ended.success, "check", f"{'trial' if is_trial(job) else 'job'}{of} done: {result}"),
+        "cancelled": (ended.info, "stop_circle", f"job cancelled: {result}{again}"),
+        "stopped": (ended.warning, "savings", f"job stopped at its limit: {result}{again}"),
     }
-    failed = (ended.error, "error", f"job failed: {ui.plain(final.message)} {said}")
+    failed = (ended.error, "error", f"job failed: {ui.plain(final.message)} {result}")
     box, icon, words = ends.get(final.state, failed)
     box(f"Last {words}", icon=f":material/{icon}:")
     if final.remarks and final.state != "failed":
         st.container(key="job-remarks").info(ui.plain(final.remarks), icon=":material/info:")
-    if used := _used(job):
+    if used := _describe_usage(job):
         st.container(key="job-used").caption(used)
-    _log(job)
+    _draw_log(job)
     if final.state == "done":
         with st.container(horizontal=True):
-            _see(project, job)
+            _draw_result_links(project, job)
 
 
-def _see(project: Project, job: jobs.BackgroundJob) -> None:
+def _draw_result_links(project: Project, job: jobs.BackgroundJob) -> None:
     """Draw links to the results of a finished job."""
     if is_trial(job):
         # Another person's trial is visible only to them.
         if job.author == ui.person():
-            ui.go("question_bank", "See the impact")
+            ui.draw_link("question_bank", "See the impact")
         return
-    looks_by = policy_widgets.grader(project)
+    looks_by = policy_widgets.current_grader(project)
     if looks_by is None or looks_by.name == job.name:
-        ui.go("changes", "See the changes")
+        ui.draw_link("changes", "See the changes")
     else:
         # The job of another grader changes no shown labels, so both graders' labels are compared.
         version = str(bank.latest_version(project))
         states = {"from-grader": looks_by.name, "to-grader": job.name} | {
             f"{side}-version": version for side in ("from", "to")
         }
-        ui.go("changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states)
-    ui.go("leaderboard")
+        ui.draw_link("changes", f"Compare its labels with those of {ui.plain(looks_by.name)}", **states)
+    ui.draw_link("leaderboard")

@@ -54,7 +54,7 @@ class LastingFiles(MemoryMediaFileStorage):
             return super().load_and_get_id(path_or_data, mimetype, kind, filename)
         told = hashlib.blake2b(f"{mimetype}\n{filename}\n".encode(), digest_size=28)
         told.update(path_or_data)
-        file_id = mark_of(_drawn_for.get() or login.identity()) + told.hexdigest()
+        file_id = mark_of(_drawn_for.get() or login.current_identity()) + told.hexdigest()
         with self._lock:
             self._let_go.pop(file_id, None)
             self._files_by_id[file_id] = MemoryFile(path_or_data, mimetype, kind, filename)
@@ -87,7 +87,7 @@ def install() -> None:
     add = MediaFileManager.add_deferred
 
     def add_deferred(manager: MediaFileManager, data_callable: Callable[[], Any], *given: Any, **further: Any) -> str:
-        return add(manager, functools.partial(_make_for, login.identity(), data_callable), *given, **further)
+        return add(manager, functools.partial(_make_for, login.current_identity(), data_callable), *given, **further)
 
     MediaFileManager.add_deferred = add_deferred
 

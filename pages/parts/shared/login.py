@@ -30,14 +30,14 @@ _ended: dict[tuple[Any, ...], float] = {}
 """Ended logins and the times when they were made, since their cookies stay valid."""
 
 
-def needed() -> bool:
+def is_required() -> bool:
     """Return whether the server requires login.
 
     Raises:
         InputError: its secrets cannot be read.
     """
     demanded = os.environ.get(DEMAND_VARIABLE, "").strip().lower() not in ("", "0", "no", "false")
-    return demanded or "auth" in visitor.secrets()
+    return demanded or "auth" in visitor.server_secrets()
 
 
 def can_log_in() -> None:
@@ -46,7 +46,7 @@ def can_log_in() -> None:
     Raises:
         InputError: the secrets cannot be read, or name no identity provider.
     """
-    if "auth" not in visitor.secrets() and needed():
+    if "auth" not in visitor.server_secrets() and is_required():
         raise InputError(
             "no-login",
             "Login is not possible: secrets.toml of this server names no identity provider.",
@@ -55,7 +55,7 @@ def can_log_in() -> None:
         )
 
 
-def claims() -> Mapping[str, Any] | None:
+def login_claims() -> Mapping[str, Any] | None:
     """Return the provider's claims about the logged-in person; None without a login."""
     return st.user.to_dict() if st.user.is_logged_in else None
 
@@ -67,16 +67,16 @@ def claims_in(cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
     return said if said.get("is_logged_in") else None
 
 
-def expired(said: Mapping[str, Any], now: float | None = None) -> bool:
+def is_expired(token: Mapping[str, Any], now: float | None = None) -> bool:
     """Return whether a login is too old.
 
     Args:
-        said: claims of the identity token; `iat` is the time of its issue in seconds since 1970. OpenID Connect Core
+        token: claims of the identity token; `iat` is the time of its issue in seconds since 1970. OpenID Connect Core
             1.0, section 2, requires it.
         now: in the same unit; None for the present.
     """
     try:
-        return _too_old(float(said["iat"]), now)
+        return _too_old(float(token["iat"]), now)
     except (KeyError, TypeError, ValueError):
         return True
 
@@ -86,70 +86,70 @@ def _too_old(made: float, now: float | None = None) -> bool:
     return (time.time() if now is None else now) - made > hours * 3600
 
 
-def meant_for_us(said: Mapping[str, Any]) -> bool:
+def meant_for_us(token: Mapping[str, Any]) -> bool:
     """Return whether a login is for this application: its client id is in the audience of the identity token.
 
     The login package accepts other audiences if the token names this client as the authorized party (`azp`). But a
     token for others must be refused (OpenID Connect Core 1.0, section 3.1.3.7, step 3).
 
     Args:
-        said: claims of the identity token, with the name of the provider as `provider`.
+        token: claims of the identity token, with the name of the provider as `provider`.
     """
-    auth = visitor.secrets().get("auth") or {}
-    own = auth.get(said.get("provider"))
+    auth = visitor.server_secrets().get("auth") or {}
+    own = auth.get(token.get("provider"))
     client = (own if isinstance(own, Mapping) else auth).get("client_id")
-    audience = said.get("aud")
+    audience = token.get("aud")
     return client is not None and client in (audience if isinstance(audience, list) else [audience])
 
 
-def identity() -> str | None:
+def current_identity() -> str | None:
     """Return the identity of the person at this screen; None if no login is required.
 
     Raises:
         NotAllowed: the login is missing, has ended, or is for another application.
     """
-    return proven(claims()) if needed() else None
+    return proven_identity(login_claims()) if is_required() else None
 
 
-def proven(said: Mapping[str, Any] | None) -> str:
+def proven_identity(token: Mapping[str, Any] | None) -> str:
     """Return the identity of a person from the claims of their login.
 
     Args:
-        said: claims of the identity token; None without a login.
+        token: claims of the identity token; None without a login.
 
     Raises:
         NotAllowed: the login is missing, has ended, or is for another application.
     """
-    if said is None or _mark(said) in _ended:
+    if token is None or _login_mark(token) in _ended:
         raise NotAllowed("not-logged-in", "You are not logged in.", "Log in and open the link again.")
-    if not meant_for_us(said):
+    if not meant_for_us(token):
         raise NotAllowed(
             "not-logged-in",
             "Your login is for another application.",
             "Log in again. If it fails again, ask the administrator of the server to check the client id.",
         )
-    if expired(said):
+    if is_expired(token):
         raise NotAllowed("not-logged-in", "Your login has expired.", "Log in again. Saved work is not lost.")
-    return identity_of(said)
+    return identity_of(token)
 
 
-def end(said: Mapping[str, Any]) -> None:
+def end_login(token: Mapping[str, Any]) -> None:
     """End a login, also in other tabs and for copies of its cookie.
 
     This is kept in memory, so a restarted server does not know it.
 
     Args:
-        said: claims of the identity token; its nonce is unique to the login.
+        token: claims of the identity token; its nonce is unique to the login.
     """
     for mark, made in list(_ended.items()):
         if _too_old(made):
             _ended.pop(mark, None)
-    if not expired(said):
-        _ended[_mark(said)] = float(said["iat"])
+    if not is_expired(token):
+        _ended[_login_mark(token)] = float(token["iat"])
 
 
-def _mark(said: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(said.get(name) for name in ("iss", "sub", "iat", "nonce"))
+def _login_mark(token: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(token.get(name) for name in ("iss", "sub", "iat", "nonce"))
 
 
 def passed() -> bool:
@@ -157,30 +157,30 @@ def passed() -> bool:
     ways: Mapping[str | None, str] = {}
     try:
         can_log_in()
-        ways = _providers()
-        identity()
+        ways = _list_providers()
+        current_identity()
         return True
     except WorkbenchError as error:
-        told = error
-    if ways and st.query_params.get(response_headers.WORD) == response_headers.REFUSED and claims() is None:
-        told = NotAllowed(
+        refusal = error
+    if ways and st.query_params.get(response_headers.WORD) == response_headers.REFUSED and login_claims() is None:
+        refusal = NotAllowed(
             "not-logged-in",
             "Login failed: the identity provider refused it or sent an invalid answer.",
             "Log in again. If it fails again, ask the administrator of the server: the reason is in the server log.",
         )
     st.title("Exam Workbench", anchor=False)
-    with st.container(border=True, key=f"error {told.code} 0"):
-        st.text(told.message)
-        st.text(told.hint)
+    with st.container(border=True, key=f"error {refusal.code} 0"):
+        st.text(refusal.message)
+        st.text(refusal.hint)
         for name, title in ways.items():
             if st.button(title, type="primary", icon=":material/login:", key=f"log in {name}"):
                 _log_in(name)
     return False
 
 
-def _providers() -> dict[str | None, str]:
+def _list_providers() -> dict[str | None, str]:
     """Return names of the providers with the labels of their buttons; a single provider has the name None."""
-    auth = visitor.secrets().get("auth") or {}
+    auth = visitor.server_secrets().get("auth") or {}
     several = [name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value]
     return {name: f"Log in with {name}" for name in several} or {None: "Log in"}
 
@@ -205,36 +205,36 @@ def take_note(project: Project | None) -> None:
         NotAllowed: they have no role in it.
     """
     st.session_state[MEMBER] = None
-    if needed() and project is not None:
+    if is_required() and project is not None:
         st.session_state[MEMBER] = project.member()
 
 
-def member() -> Member | None:
+def current_member() -> Member | None:
     """Return the logged-in person with their role; None if login is not required, or they have no role."""
-    return st.session_state.get(MEMBER) if needed() else None
+    return st.session_state.get(MEMBER) if is_required() else None
 
 
 def begins_with_work() -> bool:
     """Return whether this is the first screen of an assessor's visit, who then begins with My work."""
     first = "arrived" not in st.session_state
     st.session_state["arrived"] = True
-    found = member()
+    found = current_member()
     return first and found is not None and found.role == "assessor"
 
 
-def box() -> None:
+def draw_box() -> None:
     """Draw the logged-in person in the sidebar, and the button to log out."""
-    found = member()
+    role_holder = current_member()
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key="signed-in", width="content").text(
-            f"{found.name}, {found.role}" if found else identity() or ""
+            f"{role_holder.name}, {role_holder.role}" if role_holder else current_identity() or ""
         )
         if st.button("Log out", type="tertiary", icon=":material/logout:", key="log out"):
-            end(claims() or {})
+            end_login(login_claims() or {})
             st.logout()
 
 
-def sees(project: Project | None, screen: str) -> bool:
+def may_see(project: Project | None, screen: str) -> bool:
     """Return whether the menu shows a screen to the person; without a project it shows all.
 
     Args:
@@ -243,13 +243,13 @@ def sees(project: Project | None, screen: str) -> bool:
     return project is None or any(project.allows(act) for act in _to_see(screen))
 
 
-def check(project: Project | None, screen: str) -> None:
+def check_screen(project: Project | None, screen: str) -> None:
     """Refuse a screen that the person's role does not include.
 
     Raises:
         NotAllowed: the message names the needed role and people to ask.
     """
-    if not sees(project, screen) and project is not None:
+    if not may_see(project, screen) and project is not None:
         project.require(_to_see(screen)[0])
 
 

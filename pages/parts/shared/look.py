@@ -34,7 +34,7 @@ NAME = """
 """The name next to the logo, for the dark sidebar."""
 
 
-def _scale() -> str:
+def _scale_style() -> str:
     light, dark = RATING_COLOURS["light"], RATING_COLOURS["dark"]
     lines = [
         f"--ew-r{rating}: light-dark({light[rating][0]}, {dark[rating][0]});"
@@ -58,7 +58,7 @@ MEANINGS = (
 )
 """Text colours with a meaning, each legible on the background of its theme."""
 
-STYLE = streamlit_bridge.style("""
+STYLE = streamlit_bridge.fill_style("""
 .ew-rating { display: inline-block; min-width: 1.55rem; padding: 0 0.35rem; border-radius: 0.3rem; text-align: center;
   font-weight: 650; font-variant-numeric: tabular-nums; line-height: 1.5; }
 .ew-rating.none { color: var(--ew-dim); border: 1px dashed currentColor; font-weight: 400; }
@@ -195,19 +195,19 @@ def put_on() -> None:
     """Apply the style sheet, and draw the logo in the sidebar."""
     # Streamlit sets the scheme only on the app element, which does not contain popovers and other overlays.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
-    st.html(f"<style>{scheme}{_scale()}{STYLE}</style>")
+    st.html(f"<style>{scheme}{_scale_style()}{STYLE}</style>")
     # The name is light, since the sidebar is dark. A collapsed sidebar leaves the logo on the page background.
-    st.logo(_drawn(212, SIGN + NAME), size="large", icon_image=_drawn(30, SIGN))
+    st.logo(_image_address(212, SIGN + NAME), size="large", icon_image=_image_address(30, SIGN))
 
 
-def _drawn(width: int, inside: str) -> str:
+def _image_address(width: int, inside: str) -> str:
     """Return an image 30 px high as a data address."""
     size = f'width="{width}" height="30" viewBox="0 0 {width} 30"'
     image = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{inside}</svg>'
     return f"data:image/svg+xml;base64,{b64encode(image.encode()).decode()}"
 
 
-def rating(value: int | None, title: str = "") -> str:
+def rating_html(value: int | None, title: str = "") -> str:
     """Return a rating or a label on its scale, as HTML.
 
     Args:

@@ -32,11 +32,11 @@ def choose_endpoint(
     Raises:
         InputError: the visitor has no allowed choice, the stored address is not allowed, or an address is invalid.
     """
-    offered = {one.name: one for one in graders.offered_endpoints()}
-    free = graders.current().any_address
+    offered = {endpoint.name: endpoint for endpoint in graders.offered_endpoints()}
+    free = graders.current_access().any_address
     if not offered and not free:
         raise errors.InputError("no-endpoint-offered", "No endpoint is set up on this server.", HOW)
-    known = _known(stored, offered)
+    known = _match_offered(stored, offered)
     set_up = stored.get("base_url") or "openai" in (stored.get("back_end"), stored.get("verify_back_end"))
     if bound and set_up and known is None and not free:
         raise errors.InputError(
@@ -54,34 +54,38 @@ def choose_endpoint(
             format_func=lambda name: name or "Another address", key=f"{key} endpoint", persist_state="session",
         )  # fmt: skip
     if name != OTHER:
-        one = offered[name]
-        found = {"base_url": one.base_url} | ({"key_variable": one.key_variable} if one.key_variable else {})
-        st.caption(f":material/cloud: {ui.plain(graders.checked_host(one.base_url))}{_limits(one)}")
-        return found, one
-    return _typed(stored, key), None
+        endpoint = offered[name]
+        settings = {"base_url": endpoint.base_url} | (
+            {"key_variable": endpoint.key_variable} if endpoint.key_variable else {}
+        )
+        st.caption(f":material/cloud: {ui.plain(graders.checked_host(endpoint.base_url))}{_describe_limits(endpoint)}")
+        return settings, endpoint
+    return _draw_typed_address(stored, key), None
 
 
-def _known(stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]) -> str | None:
+def _match_offered(stored: Mapping[str, Any], offered: Mapping[str, graders.OfferedEndpoint]) -> str | None:
     """Return the name of the offered endpoint that matches stored settings."""
     address, variable = stored.get("base_url"), stored.get("key_variable")
     return next(
         (
             name
-            for name, one in offered.items()
-            if address and graders.same_address(one.base_url, address) and variable in (None, one.key_variable)
+            for name, endpoint in offered.items()
+            if address
+            and graders.same_address(endpoint.base_url, address)
+            and variable in (None, endpoint.key_variable)
         ),
         None,
     )
 
 
-def _limits(one: graders.OfferedEndpoint) -> str:
-    said = [f"{one.in_flight:,} parallel calls"] if one.in_flight else []
-    said += [f"{one.max_calls:,} calls per job"] if one.max_calls else []
-    said += [f"a cost of {one.max_cost:,g} per job"] if one.max_cost is not None else []
-    return f" · limits: {', '.join(said)}" if said else ""
+def _describe_limits(endpoint: graders.OfferedEndpoint) -> str:
+    limits = [f"{endpoint.in_flight:,} parallel calls"] if endpoint.in_flight else []
+    limits += [f"{endpoint.max_calls:,} calls per job"] if endpoint.max_calls else []
+    limits += [f"a cost of {endpoint.max_cost:,g} per job"] if endpoint.max_cost is not None else []
+    return f" · limits: {', '.join(limits)}" if limits else ""
 
 
-def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
+def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     """Draw the fields of a typed address and its key; return the settings."""
     left, right = st.columns([3, 2])
     typed = f"{key} base_url"
@@ -91,19 +95,19 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
         help="Address of an OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp or LiteLLM.",
     ).strip()  # fmt: skip
     address = given or graders.usual_address()
-    place, host = graders.origin(address), graders.checked_host(address)
+    place, host = graders.address_origin(address), graders.checked_host(address)
     box = f"{key} key"
     right.text_input(
         "Key for this address", type="password", key=box, placeholder="Only if no key is set up", autocomplete="off",
         on_change=_take_key, args=(typed, box),
         help="The key stays in memory for this browser window and is sent only to this address. It is not saved.",
     )  # fmt: skip
-    found = {"base_url": given} if given else {}
+    settings = {"base_url": given} if given else {}
     if stored.get("key_variable") and stored.get("base_url", "") == given:
         # The author of the grader's settings may have bound this variable to the address.
-        found["key_variable"] = str(stored["key_variable"])
-    _say_key(address, host, place, found.get("key_variable"), key)
-    return found
+        settings["key_variable"] = str(stored["key_variable"])
+    _say_key(address, host, place, settings.get("key_variable"), key)
+    return settings
 
 
 def _take_key(typed: str, box: str) -> None:
@@ -111,39 +115,39 @@ def _take_key(typed: str, box: str) -> None:
     address = str(st.session_state.get(typed) or "").strip() or graders.usual_address()
     # An invalid address is reported by the screen, which then asks for the key again.
     with suppress(errors.InputError):
-        visitor.type_key(graders.origin(address), str(st.session_state.get(box) or ""))
+        visitor.type_key(graders.address_origin(address), str(st.session_state.get(box) or ""))
     # Otherwise the widget would send the key back to the browser.
     st.session_state[box] = ""
 
 
 def _say_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
     shown = ui.plain(host)
-    if place in graders.current().typed:
+    if place in graders.current_access().typed:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.container(key=f"key typed {key}").caption(f":material/key: Using the key that you typed for {shown}.")
             if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
                 visitor.type_key(place, "")
                 st.rerun()
         return
-    found: graders.HostKey | None = None
+    entry: graders.HostKey | None = None
     with suppress(errors.GradingError):
-        found = graders.key_for(address, None, variable, graders.current())
+        entry = graders.key_for(address, None, variable, graders.current_access())
     codes: dict[str, str] = {}
-    if found is not None and found.key:
-        state, said = "found", f":material/key: Using the key in {ui.plain(found.name)} for {shown}."
+    if entry is not None and entry.key:
+        state, sentence = "found", f":material/key: Using the key in {ui.plain(entry.name)} for {shown}."
     elif graders.is_loopback(host):
-        state, said = "needless", ":material/key_off: An endpoint on this computer needs no key."
-    elif found is not None and found.name:
-        state, said = (
+        state, sentence = "needless", ":material/key_off: An endpoint on this computer needs no key."
+    elif entry is not None and entry.name:
+        state, sentence = (
             "missing",
             (
-                f":material/key_off: No key in {ui.plain(found.name)}. Type a key. Or set it in the terminal before you"
+                f":material/key_off: No key in {ui.plain(entry.name)}. Type a key. Or set it in the terminal before you"
                 " start the app, or in .streamlit/secrets.toml:"
             ),
         )
-        codes = {"bash": f'export {found.name}="KEY"', "toml": f'{found.name} = "KEY"'}
+        codes = {"bash": f'export {entry.name}="KEY"', "toml": f'{entry.name} = "KEY"'}
     else:
-        state, said = (
+        state, sentence = (
             "unknown",
             (f":material/key_off: No key for {shown}. Type a key. Or set up the endpoint in .streamlit/secrets.toml:"),
         )
@@ -151,7 +155,7 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         table = f'[endpoints.Mine]\nbase_url = {json.dumps(address)}\nkey_variable = "MY_KEY"'
         codes = {"toml": f'MY_KEY = "KEY"\n\n{table}'}
     with st.container(key=f"key {state} {key}"):
-        st.caption(said)
+        st.caption(sentence)
         for language, code in codes.items():
             st.code(code, language=language)
 
@@ -180,7 +184,7 @@ def choose_local(
     Raises:
         InputError: the server offers no model, or not the stored one.
     """
-    if graders.current().any_model:
+    if graders.current_access().any_model:
         given = st.text_input(
             label, stored, placeholder=default, key=key, persist_state="session",
             help=about or "A name on the Hugging Face hub, or a folder on the computer that runs the app.",
@@ -220,11 +224,11 @@ def choose_settings(project: Project, key: str) -> dict[str, str] | None:
         "Where the model runs", graders.BACK_ENDS, default=usual["back_end"],
         format_func=WHERE.__getitem__, required=True, key=f"{key} where",
     )  # fmt: skip
-    settings = choose(str(where), key, usual if where == usual["back_end"] else {}, bound=False)
+    settings = choose_model_place(str(where), key, usual if where == usual["back_end"] else {}, bound=False)
     return {name: value for name, value in settings.items() if value}
 
 
-def choose(
+def choose_model_place(
     kind: str, key: str, stored: Mapping[str, str] = NOTHING, default: str = graders.LOCAL_MODEL, bound: bool = True
 ) -> dict[str, str]:
     """Draw the choice of a model on this computer or at an endpoint, and return its settings.

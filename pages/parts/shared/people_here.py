@@ -13,14 +13,14 @@ LOOKS_EVERY = 15.0
 
 # Only the browser knows whether a person is typing, reads a dialog, or has the window in sight.
 @st.cache_resource(show_spinner=False)
-def _presence() -> review.Presence:
+def _shared_presence() -> review.Presence:
     return review.Presence()
 
 
-def beside(project: Project, query_id: str) -> None:
+def draw_beside(project: Project, query_id: str) -> None:
     """Draw the other people in a query, with regular updates; draw nothing without login."""
-    if login.needed() and ui.person():
-        _others(project, query_id)
+    if login.is_required() and ui.person():
+        _draw_others(project, query_id)
 
 
 def accompany() -> None:
@@ -29,22 +29,22 @@ def accompany() -> None:
     If a redraw would disturb, because the person is typing or has a dialog open, a button offers it instead. Without
     new changes an update needs no query.
     """
-    if not login.needed() or not ui.person():
+    if not login.is_required() or not ui.person():
         return
-    project = ui.openable()
+    project = ui.project_or_none()
     if project is not None and project.allows("read the bank"):
-        _news(project, latest_act(project))
+        _draw_news(project, latest_act(project))
 
 
 @st.fragment(run_every=LOOKS_EVERY)
-def _news(project: Project, seen: int) -> None:
+def _draw_news(project: Project, seen: int) -> None:
     others = acted_since(project, seen, ui.person())
     # The number of the newest action, so that the browser recognizes further changes.
     news = latest_act(project) if others else 0
-    found = components.draw(
+    answer = components.draw(
         "news", "redraw", {"news": news}, on_redraw_change=lambda: None, on_looked_change=lambda: None
     )
-    if others and found.redraw:
+    if others and answer.redraw:
         st.rerun()
     if not others:
         return
@@ -58,8 +58,8 @@ def _news(project: Project, seen: int) -> None:
 
 
 @st.fragment(run_every=LOOKS_EVERY)
-def _others(project: Project, query_id: str) -> None:
-    others = _presence().see(project.path, query_id, ui.person())
+def _draw_others(project: Project, query_id: str) -> None:
+    others = _shared_presence().see(project.path, query_id, ui.person())
     if others:
         names = ", ".join(others)
         st.container(key="others-here").caption(

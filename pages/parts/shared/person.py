@@ -13,37 +13,37 @@ COOKIE = "exam-workbench-name"
 LONGEST_NAME = 60
 
 
-def remembered() -> str:
+def remembered_name() -> str:
     """Return the name that this browser remembers; empty for a new browser."""
     return store.as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
 
 
-def known() -> str:
+def current_name() -> str:
     """Return the name of the person in this window, from the login if there is one; empty if unknown."""
-    if login.needed():
-        found = login.member()
+    if login.is_required():
+        found = login.current_member()
         return found.name if found else ""
     return store.as_name(str(st.session_state.get("author") or ""))
 
 
-def author() -> str:
+def require_author() -> str:
     """Return the name under which actions are recorded; if it is unknown, ask for it and end the action."""
-    if not (name := known()):
-        if login.needed():
+    if not (name := current_name()):
+        if login.is_required():
             # A person who is signed in but has no role learns whom to ask for one.
             raise errors.NotAllowed(
                 "no-role",
                 "You have no role in this project.",
                 "Choose another project, or ask an organizer for a role.",
             )
-        _ask()
+        _request_name()
         st.rerun()
         # In a callback, the rerun happens only after the callback.
         raise errors.WorkbenchError("no-name", "Your name is missing.", "Enter your name, then try again.")
     return name
 
 
-def download(
+def draw_download(
     label: str, data: Callable[[], str | bytes], file_name: str, disabled: bool = False, **options: Any
 ) -> None:
     """Draw a button that downloads a file; if the person's name is unknown, it asks for it first.
@@ -52,58 +52,58 @@ def download(
         data: makes the content after the click.
         options: passed to `st.download_button`.
     """
-    if known() or login.needed():
-        st.download_button(label, data, file_name, disabled=disabled or not known(), **options)
+    if current_name() or login.is_required():
+        st.download_button(label, data, file_name, disabled=disabled or not current_name(), **options)
         return
     same = {name: options[name] for name in ("type", "icon", "help") if name in options}
-    st.button(label, key=f"name for {file_name}", on_click=_ask, disabled=disabled, **same)
+    st.button(label, key=f"name for {file_name}", on_click=_request_name, disabled=disabled, **same)
 
 
-def _ask() -> None:
+def _request_name() -> None:
     st.session_state["ask who"] = True
 
 
-def box() -> None:
+def draw_box() -> None:
     """Draw the name in the sidebar; another name is another person, with separate drafts."""
-    if login.needed():
-        login.box()
+    if login.is_required():
+        login.draw_box()
         return
-    st.session_state.setdefault("author", remembered())
-    if known():
+    st.session_state.setdefault("author", remembered_name())
+    if current_name():
         st.text_input(
             "Your name",
             key="author",
             persist_state="session",
             max_chars=LONGEST_NAME,
-            on_change=_said,
+            on_change=_mark_given,
             help="The activity log shows this name, and this browser remembers it. Another name is another person with"
             " separate unsaved changes.",
         )
     # Streamlit can read cookies but not set them.
-    said = known() if st.session_state.get("name said") else None
+    said = current_name() if st.session_state.get("name said") else None
     components.draw("cookie", "remember", {"cookie": COOKIE, "value": said})
 
 
-def ask() -> None:
+def ask_for_name() -> None:
     """Ask a new browser for the name: at the top of the page, and in a dialog on an attempt to act."""
-    if known() or login.needed():
+    if current_name() or login.is_required():
         return
     if st.session_state.pop("ask who", False):
-        _dialog()
+        _draw_dialog()
         return
     with st.container(key="name-wanted"):
-        _form()
+        _draw_form()
 
 
 @st.dialog("Enter your name")
-def _dialog() -> None:
-    if known():
+def _draw_dialog() -> None:
+    if current_name():
         st.rerun()
     st.container(key="not-done-yet").text("Your last action was not carried out. Enter your name, then try again.")
-    _form()
+    _draw_form()
 
 
-def _form() -> None:
+def _draw_form() -> None:
     with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="center"):
         st.text_input(
             "Your name",
@@ -114,17 +114,17 @@ def _form() -> None:
             label_visibility="collapsed",
             placeholder="Your name",
         )
-        st.form_submit_button("Use this name", on_click=_given, key="give name")
+        st.form_submit_button("Use this name", on_click=_take_given_name, key="give name")
         st.container(key="about-names", width="stretch").caption(
             "The activity log shows this name with your changes. The suggestion is your account name on this computer."
             " You can read without a name."
         )
 
 
-def _given() -> None:
+def _take_given_name() -> None:
     st.session_state["author"] = store.as_name(str(st.session_state["name given"]))
-    _said()
+    _mark_given()
 
 
-def _said() -> None:
+def _mark_given() -> None:
     st.session_state["name said"] = True

@@ -78,11 +78,11 @@ def sign_of_open(label: str) -> str:
     return "≈" if label == "mean" else "≥"
 
 
-def chosen(project: Project) -> labels.Policy:
+def chosen_policy(project: Project) -> labels.Policy:
     """Return the scoring settings of the widgets, with defaults for unset ones."""
     default = labels.Policy()
     state = st.session_state
-    names = [grader.spec.name for grader in bank.graders(project)]
+    names = [grader.spec.name for grader in bank.label_graders(project)]
     grader = state.get("grader") if state.get("grader") in names else None
     rating = str(state.get("rating") or default.rating)
     return labels.Policy(
@@ -99,7 +99,7 @@ def chosen(project: Project) -> labels.Policy:
 def _rating_rules(project: Project, grader: str | None, typed: str) -> list[str]:
     """Return the rating rules that the grades of a grader allow: usual ones, and the one that a person typed."""
     rules = []
-    for rule in dict.fromkeys([*RATING_RULES, typed]) if bank.graders(project) else ():
+    for rule in dict.fromkeys([*RATING_RULES, typed]) if bank.label_graders(project) else ():
         with suppress(errors.InputError):
             labels.check_rating_rule(project, bank.find_grader(project, grader), rule)
             rules.append(rule)
@@ -116,35 +116,35 @@ def line(screen: str) -> None:
     """
     st.session_state.pop("looking", None)
     # The first project can change with the list of projects, so an address always names its project.
-    said = {"project": str(st.session_state["project"])} if ui.projects() else {}
+    parameters = {"project": str(st.session_state["project"])} if ui.list_projects() else {}
     usual: dict[str, str] = {}
-    project = ui.openable()
-    known = [grader.spec.name for grader in bank.graders(project) if grader.grades] if project else []
+    project = ui.project_or_none()
+    known = [grader.spec.name for grader in bank.label_graders(project) if grader.grades] if project else []
     if project is not None and known:
-        st.session_state["looking"], choices, defaults = _draw(project, known, screen)
-        said |= choices
+        st.session_state["looking"], choices, defaults = _draw_line(project, known, screen)
+        parameters |= choices
         usual |= defaults
-    address.write(said, usual)
+    address.write_choices(parameters, usual)
 
 
-def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str], dict[str, str]]:
+def _draw_line(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str], dict[str, str]]:
     """Draw the line; return the choices, their address parameters, and the parameters of the defaults.
 
     Args:
         known: names of the graders that have grades.
     """
     boards = [*official_sources(project), NO_BOARD]
-    usual = _take(known, boards, labels.usual_min_judgment(project))
+    usual = _set_choices(known, boards, labels.usual_min_judgment(project))
     if screen in MATTERS:
-        view = _widgets(project, known, boards, screen)
+        view = _draw_widgets(project, known, boards, screen)
     else:
         # A screen without these widgets keeps the choices for the next screen.
         measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
-        view = View(chosen(project), measure, None if against == NO_BOARD else against)
-    return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
+        view = View(chosen_policy(project), measure, None if against == NO_BOARD else against)
+    return view, _as_parameters({choice: st.session_state[choice] for choice in usual}), _as_parameters(usual)
 
 
-def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
+def _set_choices(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice, Any]:
     """Set every choice from the address if the person followed a link; return the defaults."""
     default = labels.Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
@@ -154,13 +154,13 @@ def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice
         "relevant": min_judgment,
     }  # fmt: skip
     read: dict[Choice, Callable[[str], Any]] = {
-        "grader": _among(known), "rating": str, "tau": lambda text: _among(MIN_RATINGS)(int(text)),
-        "label": lambda text: rules.get(text) or _among(LABEL_RULES)(text), "weights": lambda text: text != "false",
-        "measure": str, "against": _among(boards), "cutoff": lambda text: min(1000, max(1, int(text))),
-        "relevant": lambda text: _among(MIN_JUDGMENTS)(int(text)),
+        "grader": _reader_of(known), "rating": str, "tau": lambda text: _reader_of(MIN_RATINGS)(int(text)),
+        "label": lambda text: rules.get(text) or _reader_of(LABEL_RULES)(text), "weights": lambda text: text != "false",
+        "measure": str, "against": _reader_of(boards), "cutoff": lambda text: min(1000, max(1, int(text))),
+        "relevant": lambda text: _reader_of(MIN_JUDGMENTS)(int(text)),
     }  # fmt: skip
     for choice, value in usual.items():
-        address.take(choice, read[choice], value)
+        address.set_from_address(choice, read[choice], value)
 
     # Another project has other graders and leaderboards.
     for choice, there in (("grader", known), ("against", boards)):
@@ -169,105 +169,114 @@ def _take(known: list[str], boards: list[str], min_judgment: int) -> dict[Choice
     return usual
 
 
-def _widgets(project: Project, known: list[str], boards: list[str], screen: str) -> View:
+def _draw_widgets(project: Project, known: list[str], boards: list[str], screen: str) -> View:
     """Draw the line and its popover; return the choices."""
     matters, inline, shares = MATTERS[screen], screen in INLINE, screen in SHARES
-    offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
+    offered = _offer_measures(True, DEFAULT_MEASURE, gold_name(project) is not None)
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         popover = st.popover("Change", type="tertiary", help="Change the scoring settings", key="change scoring")
         beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
 
-    def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
+    def place_of(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
         here = {"width": INLINE_WIDTH[choice]}
         return (beside, here) if inline and choice in matters else (popover, {})
 
-    held: dict[Choice, Any] = {choice: st.session_state[choice] for choice in get_args(Choice)}
-    measures = [*offered, *([] if held["measure"] in offered else [held["measure"]])]
+    present: dict[Choice, Any] = {choice: st.session_state[choice] for choice in get_args(Choice)}
+    measures = [*offered, *([] if present["measure"] in offered else [present["measure"]])]
 
-    def options(choice: Choice, about: str, among: Sequence[Any] | None = None) -> dict[str, Any]:
+    def widget_options(choice: Choice, about: str, among: Sequence[Any] | None = None) -> dict[str, Any]:
         idle = choice not in matters
         # The present value is also the default. Otherwise a browser that has not yet drawn the folded widget would
         # use another default.
-        now = {"value": held[choice]} if among is None else {"options": among, "index": among.index(held[choice])}
+        now = {"value": present[choice]} if among is None else {"options": among, "index": among.index(present[choice])}
         return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about, **now}
 
     with popover:
-        st.selectbox("Grader", **options("grader", "Labels are derived from the grades of this grader.", known))
-        rules = _rating_rules(project, str(held["grader"]), str(held["rating"]))
-        if held["rating"] not in rules:
-            st.container(key="no-such-rating").caption(f"Rating rule not available: {ui.plain(str(held['rating']))}.")
-            held["rating"] = st.session_state["rating"] = labels.Policy.rating
+        st.selectbox("Grader", **widget_options("grader", "Labels are derived from the grades of this grader.", known))
+        rules = _rating_rules(project, str(present["grader"]), str(present["rating"]))
+        if present["rating"] not in rules:
+            st.container(key="no-such-rating").caption(
+                f"Rating rule not available: {ui.plain(str(present['rating']))}."
+            )
+            present["rating"] = st.session_state["rating"] = labels.Policy.rating
         st.selectbox(
             "Rating", format_func=lambda rule: RATING_RULES.get(rule, rule), accept_new_options=True,
-            **options("rating", "The rating that the grader wrote, or the expectation over its probabilities. The"
+            **widget_options("rating", "The rating that the grader wrote, or the expectation over its probabilities. "
+                                       "The"
                       " expectation needs a grader that stored probabilities. Type your own cut points, such as"
                       " expected:1,2,3,4,4.8", rules),
         )  # fmt: skip
-        if said := succeeded(project, str(held["grader"])):
+        if said := describe_succession(project, str(present["grader"])):
             st.container(key="succeeded-grader").caption(ui.plain(said))
         st.selectbox(
             "Min rating",
-            **options("tau", "Lowest rating at which a question counts as answered, and lowest label that"
+            **widget_options("tau", "Lowest rating at which a question counts as answered, and lowest label that"
                       " counts as relevant in binary measures.", MIN_RATINGS),
         )  # fmt: skip
         st.selectbox(
             "Label rule", format_func=LABEL_RULES.__getitem__,
-            **options("label", "Derives the relevance label of a passage from its ratings.", list(LABEL_RULES)),
+            **widget_options("label", "Derives the relevance label of a passage from its ratings.", list(LABEL_RULES)),
         )  # fmt: skip
-        st.checkbox("Weights", **options("weights", "Use the questions' weights."))
-        st.number_input("Cutoff", 1, 1000, **options("cutoff", "EXAM-Cover uses this many top passages per run."))
+        st.checkbox("Weights", **widget_options("weights", "Use the questions' weights."))
+        st.number_input(
+            "Cutoff", 1, 1000, **widget_options("cutoff", "EXAM-Cover uses this many top passages per run.")
+        )
         st.selectbox(
             "Min judgment",
-            **options("relevant", "Lowest judgment that counts as relevant in binary measures of the official"
+            **widget_options("relevant", "Lowest judgment that counts as relevant in binary measures of the official"
                       " leaderboard.", MIN_JUDGMENTS),
         )  # fmt: skip
-    at, size = place("measure")
-    picked = at.selectbox("Measure", accept_new_options=True, **size, **options("measure", _typable(shares), measures))
-    at, size = place("against")
+    at, size = place_of("measure")
+    picked = at.selectbox(
+        "Measure", accept_new_options=True, **size, **widget_options("measure", _measure_help(shares), measures)
+    )
+    at, size = place_of("against")
     against = at.selectbox(
         "Official leaderboard", format_func=lambda name: "None" if name == NO_BOARD else name, **size,
-        **options("against", "The leaderboard to compare with.", boards),
+        **widget_options("against", "The leaderboard to compare with.", boards),
     )  # fmt: skip
     # A disabled measure is kept as it is: another screen can show it.
-    name = _read(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
-    view = View(chosen(project), name, None if against == NO_BOARD else str(against))
+    name = _read_measure(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
+    view = View(chosen_policy(project), name, None if against == NO_BOARD else str(against))
     words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
     return view
 
 
-def _said(choices: Mapping[Choice, Any]) -> dict[str, str]:
+def _as_parameters(choices: Mapping[Choice, Any]) -> dict[str, str]:
     """Return the choices as address parameters."""
     return {choice: str(value).lower() if choice == "weights" else str(value) for choice, value in choices.items()}
 
 
-def _among(options: Collection[Any]) -> Callable[[Any], Any]:
+def _reader_of(options: Collection[Any]) -> Callable[[Any], Any]:
     """Return a function that returns its argument if it is an option, and raises ValueError otherwise."""
 
-    def read(value: Any) -> Any:
+    def read_option(value: Any) -> Any:
         if value not in options:
             raise ValueError(value)
         return value
 
-    return read
+    return read_option
 
 
-def seen() -> View | None:
+def current_view() -> View | None:
     """Return the present choices; None if nothing has been graded."""
     return st.session_state.get("looking")
 
 
-def grader(project: Project) -> types.GraderSpec | None:
+def current_grader(project: Project) -> types.GraderSpec | None:
     """Return the grader of the present choices; None if nothing has been graded."""
-    found = seen()
-    return None if found is None else bank.find_grader(project, found.policy.grader).spec
+    view_now = current_view()
+    return None if view_now is None else bank.find_grader(project, view_now.policy.grader).spec
 
 
-def view() -> View:
+def require_view() -> View:
     """Return the present choices; end the screen if nothing has been graded."""
-    if (found := seen()) is None:
-        ui.empty("No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded")
-    return found
+    if (view_now := current_view()) is None:
+        ui.end_empty_screen(
+            "No grades yet.", "Grade the pool, or import a graded file.", "grading", code="nothing-graded"
+        )
+    return view_now
 
 
 def in_words(project: Project, view: View) -> str:
@@ -288,22 +297,22 @@ def in_words(project: Project, view: View) -> str:
     return " · ".join(words)
 
 
-def succeeded(project: Project, grader: str | None, within: timedelta = timedelta.max) -> str:
+def describe_succession(project: Project, grader: str | None, within: timedelta = timedelta.max) -> str:
     """Return a sentence if the chosen grader became the default by itself; otherwise an empty text.
 
     Args:
         within: time after the change for which the sentence is shown.
     """
-    found = bank.succession(project)
-    if found is None or found.usual != grader or datetime.now() - found.since > within:
+    change = bank.grader_succession(project)
+    if change is None or change.usual != grader or datetime.now() - change.since > within:
         return ""
     return (
-        f"Default grader changed from {found.former} to {found.usual} on {found.since:%d %B %Y, %H:%M}, when"
-        f" {found.usual} had enough grades. To use {found.former} again, press Change and choose it as the grader."
+        f"Default grader changed from {change.former} to {change.usual} on {change.since:%d %B %Y, %H:%M}, when"
+        f" {change.usual} had enough grades. To use {change.former} again, press Change and choose it as the grader."
     )
 
 
-def queries() -> labels.QueryChoice:
+def choose_queries() -> labels.QueryChoice:
     """Draw the choice of the queries over which two leaderboards are compared, and return it."""
     return st.segmented_control(
         "Queries", get_args(labels.QueryChoice), default="common", key="over-queries", required=True,
@@ -313,7 +322,7 @@ def queries() -> labels.QueryChoice:
     )  # fmt: skip
 
 
-def ties() -> Ties:
+def choose_ties() -> Ties:
     """Draw the choice of how equal scores are ranked, and return it."""
     return st.segmented_control(
         "Ties", get_args(Ties), default="average", key="ties", required=True, bind="query-params",
@@ -321,7 +330,7 @@ def ties() -> Ties:
     )  # fmt: skip
 
 
-def measure(
+def choose_measure(
     label: str, cover: bool, key: str, default: str = DEFAULT_MEASURE, shares: bool = False, gold: bool = False
 ) -> str:
     """Draw a choice of the standard measures and return it; other measures of trec_eval can be typed.
@@ -331,29 +340,29 @@ def measure(
         shares: whether normalised coverage and similarity to gold texts may be typed as well.
         gold: whether there are gold texts, so that their measures are offered.
     """
-    offered = _offered(cover, default, gold)
+    offered = _offer_measures(cover, default, gold)
     picked = st.selectbox(
         label, offered, index=offered.index(default), key=key, bind="query-params", accept_new_options=True,
-        help=_typable(shares),
+        help=_measure_help(shares),
     )  # fmt: skip
-    return _read(str(picked), offered, default, shares)
+    return _read_measure(str(picked), offered, default, shares)
 
 
-def _offered(cover: bool, default: str, gold: bool = False) -> list[str]:
+def _offer_measures(cover: bool, default: str, gold: bool = False) -> list[str]:
     names = [name for name, one in MEASURES.items() if one.takes_judgments or (cover and one.basis == "intents")]
     by_gold = ["n-EXAM", *SIMILARITIES] if gold else []
     # The default may be a measure that a person typed for another leaderboard, so it is offered too.
     return list(dict.fromkeys([*([COVER] if cover else []), *by_gold, *names, default]))
 
 
-def _typable(shares: bool) -> str:
+def _measure_help(shares: bool) -> str:
     gold = (
         ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (the last three need gold passages)." if shares else "."
     )
     return f"Choose a measure or type its name: P@30, nDCG@5{gold}"
 
 
-def _read(picked: str, offered: Collection[str], default: str, shares: bool) -> str:
+def _read_measure(picked: str, offered: Collection[str], default: str, shares: bool) -> str:
     """Return the standard name of a chosen or typed measure; if it cannot be shown, the default with an explanation."""
     if picked in offered:
         return picked

@@ -46,14 +46,14 @@ def presses() -> Presses:
     return st.session_state.setdefault("presses", Presses())
 
 
-def _place() -> object:
+def _current_place() -> object:
     """Return the screen, the project and the address, so that a press takes effect only in its place."""
     return st.session_state.get("screen"), st.session_state.get("project"), dict(st.query_params)
 
 
-def pressed(key: str) -> bool:
+def was_pressed(key: str) -> bool:
     """Return whether a button of `button` was pressed; call this before drawing elements that show its effect."""
-    return presses().take(key, _place())
+    return presses().take(key, _current_place())
 
 
 def button(label: str, at: Any = st, **options: Any) -> bool:
@@ -65,7 +65,7 @@ def button(label: str, at: Any = st, **options: Any) -> bool:
         at: the container to draw it in.
         options: passed to `st.button`; without a callback.
     """
-    here, key, place = presses(), str(options.get("key", label)), _place()
+    here, key, place = presses(), str(options.get("key", label)), _current_place()
     at.button(label, on_click=here.press, args=(key, place), **options)
     return here.take(key, place) and not options.get("disabled", False)
 
@@ -78,7 +78,7 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
     Args:
         options: passed to `st.checkbox`; without a callback.
     """
-    here, place = presses(), _place()
+    here, place = presses(), _current_place()
     changed = here.take(key, place)
     if not changed:
         st.session_state[key] = value
@@ -86,7 +86,7 @@ def checkbox(label: str, value: bool, key: str, **options: Any) -> bool | None:
     return wanted if changed and wanted != value else None
 
 
-def do(act: Callable[..., object], *given: object, said: str = "", icon: str | None = None) -> None:
+def run_act(act: Callable[..., object], *given: object, said: str = "", icon: str | None = None) -> None:
     """Do an act of core under the person's name and redraw the screen; an error is shown instead.
 
     Args:
@@ -99,17 +99,17 @@ def do(act: Callable[..., object], *given: object, said: str = "", icon: str | N
             st.toast(said, icon=icon)
 
 
-def doing(label: str, act: Callable[..., object], *given: object, said: str = "", **options: Any) -> None:
-    """Draw a button that does an act of core; see `do`.
+def act_button(label: str, act: Callable[..., object], *given: object, said: str = "", **options: Any) -> None:
+    """Draw a button that does an act of core; see `run_act`.
 
     Args:
         options: passed to `button`.
     """
     if button(label, **options):
-        do(act, *given, said=said, icon=options.get("icon"))
+        run_act(act, *given, said=said, icon=options.get("icon"))
 
 
-def confirming(
+def confirm_button(
     label: str, why: str, act: Callable[..., object], *given: object, now: str, now_key: str, **options: Any
 ) -> None:
     """Draw a popover with a warning, and a button in it that does an act of core.
@@ -120,18 +120,18 @@ def confirming(
     """
     with st.popover(label, **options):
         st.text(why)
-        doing(now, act, *given, key=now_key)
+        act_button(now, act, *given, key=now_key)
 
 
 def form_key(name: str) -> str:
-    """Return the key of a form that keeps its input until its action succeeds; see `empty`."""
-    return f"{name} {st.session_state.get(_times(name), 0)}"
+    """Return the key of a form that keeps its input until its action succeeds; see `clear_form`."""
+    return f"{name} {st.session_state.get(_form_counter(name), 0)}"
 
 
-def empty(name: str) -> None:
+def clear_form(name: str) -> None:
     """Clear a form at its next drawing, after its action succeeded."""
-    st.session_state[_times(name)] = st.session_state.get(_times(name), 0) + 1
+    st.session_state[_form_counter(name)] = st.session_state.get(_form_counter(name), 0) + 1
 
 
-def _times(name: str) -> str:
+def _form_counter(name: str) -> str:
     return f"times the form {name} was done"

@@ -19,36 +19,36 @@ def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None
     Args:
         after_sentence: the sentence of a leaderboard above the line already has the graded share and the audit.
     """
-    view = policy_widgets.seen()
+    view = policy_widgets.current_view()
     if view is None:
         return None
-    found = readiness_line(project, view.policy, view.measure)
+    state = readiness_line(project, view.policy, view.measure)
     with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
-        if found.needed and not after_sentence:
-            _part("grading", f"**{found.graded}** of the pairs that {ui.plain(found.measure)} needs are graded")
-        if found.disagreements is not None:
-            _part("disagreements", how_many(found.disagreements, "disagreements"))
+        if state.needed and not after_sentence:
+            _draw_part("grading", f"**{state.graded}** of the pairs that {ui.plain(state.measure)} needs are graded")
+        if state.disagreements is not None:
+            _draw_part("disagreements", how_many(state.disagreements, "disagreements"))
         if not after_sentence:
-            _part("audit", found.audited)
-        _part("changes", f"bank version {found.bank_version}")
-    return found
+            _draw_part("audit", state.audited)
+        _draw_part("changes", f"bank version {state.bank_version}")
+    return state
 
 
-def _part(screen: str, words: str) -> None:
-    if ui.sees(screen):
-        ui.go(screen, words, icon=None)
+def _draw_part(screen: str, words: str) -> None:
+    if ui.may_see(screen):
+        ui.draw_link(screen, words, icon=None)
     else:
         st.markdown(words, width="content")
 
 
 @contextmanager
-def greyed(found: ReadinessLine | None) -> Iterator[None]:
+def greyed_leaderboard(state: ReadinessLine | None) -> Iterator[None]:
     """Draw a leaderboard in grey with the reason, if too few of its pairs are graded."""
-    if found is None or not found.too_few:
+    if state is None or not state.too_few:
         yield
         return
     st.container(key="few-graded-why").markdown(
-        f"**Only {found.graded} graded.** The order of the systems can still change."
+        f"**Only {state.graded} graded.** The order of the systems can still change."
     )
     with st.container(key=GREYED):
         yield

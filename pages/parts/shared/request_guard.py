@@ -40,7 +40,7 @@ class RequestGuard:
             return await self.app(scope, receive, send)
         request, path = HTTPConnection(scope), scope["path"]
         try:
-            await _check(request, path)
+            await _check_request(request, path)
             with self._room(request, path) if UPLOAD in path else nullcontext():
                 await self.app(scope, receive, send)
         except errors.WorkbenchError as error:
@@ -64,14 +64,14 @@ class RequestGuard:
         session = path.partition(UPLOAD)[2].partition("/")[0]
         files = streamlit_bridge.uploads_of(session)
         stated = int(request.headers.get("content-length") or 0)
-        size = limits.limit("UPLOAD") if "transfer-encoding" in request.headers else stated
+        size = limits.read_limit("UPLOAD") if "transfer-encoding" in request.headers else stated
         self._arriving[session] += size
         try:
             kept = sum(len(file.data) for file in files.values())
-            if size and self._arriving[session] + kept > (most := limits.limit("UPLOADS")):
+            if size and self._arriving[session] + kept > (most := limits.read_limit("UPLOADS")):
                 raise server.TooMuch(
                     "request-too-large",
-                    limits.exceeded("the uploads of this tab are larger than", "UPLOADS", most),
+                    limits.describe_exceeded("the uploads of this tab are larger than", "UPLOADS", most),
                     "Reload the page.",
                 )
             yield
@@ -81,7 +81,7 @@ class RequestGuard:
             streamlit_bridge.release_sessions()
 
 
-async def _check(request: HTTPConnection, path: str) -> None:
+async def _check_request(request: HTTPConnection, path: str) -> None:
     host = request.headers.get("host", "")
     # Without such names, the server answers for any.
     server.check_host(host, st.get_option("server.allowedHosts") or ())
@@ -92,9 +92,9 @@ async def _check(request: HTTPConnection, path: str) -> None:
 
 
 def _check_person(request: HTTPConnection, path: str) -> None:
-    if login.needed():
-        person = login.proven(login.claims_in(request.cookies))
-        if not server.with_role(ui.project_files(), person):
+    if login.is_required():
+        person = login.proven_identity(login.claims_in(request.cookies))
+        if not server.projects_with_role(ui.project_files(), person):
             raise errors.NotAllowed(
                 "no-role", "You have no role in any project of this server.", "Ask an organizer for a role."
             )
@@ -106,7 +106,7 @@ def _check_person(request: HTTPConnection, path: str) -> None:
             )
 
 
-def forget(files: Iterable[UploadedFile]) -> None:
+def forget_uploads(files: Iterable[UploadedFile]) -> None:
     """Drop uploaded files that the tab no longer needs, which makes room for others."""
     for file in files:
         streamlit_bridge.forget_upload(file.file_id)

@@ -39,7 +39,7 @@ class ResponseHeaders:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        async def say(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 if _answers_login(scope) and not _logs_in(message):
                     message["headers"] = [
@@ -50,7 +50,7 @@ class ResponseHeaders:
                 message["headers"] = [*message["headers"], *(one for one in HEADERS if one[0] not in known)]
             await send(message)
 
-        await self.app(scope, receive, say if scope["type"] == "http" else send)
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
 def _answers_login(scope: Message) -> bool:

@@ -53,11 +53,11 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
 def first_by_name() -> Route:
     """Return a redirect from the first screen's name, which people may type, to its empty address."""
 
-    async def lead(request: Request) -> Response:
+    async def redirect_home(request: Request) -> Response:
         # A relative address, so that it works under any path prefix.
         return RedirectResponse(f"./?{request.url.query}" if request.url.query else "./")
 
-    return Route(f"/{next(iter(SCREENS))}", lead)
+    return Route(f"/{next(iter(SCREENS))}", redirect_home)
 
 
 def entry_of(screen: str) -> str:
@@ -93,14 +93,14 @@ def menu(
     with st.container(key="menu"):
         for entry in shown:
             if entry not in folded:
-                _link(entry, shown[entry], here, pages, choices)
+                _draw_entry(entry, shown[entry], here, pages, choices)
         if away := [entry for entry in shown if entry in folded]:
             with st.expander("More", key="menu-more"):
                 for entry in away:
-                    _link(entry, shown[entry], here, pages, choices)
+                    _draw_entry(entry, shown[entry], here, pages, choices)
 
 
-def _link(
+def _draw_entry(
     entry: str, screens: Sequence[str], here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str]
 ) -> None:
     target = here if here in screens else screens[0]

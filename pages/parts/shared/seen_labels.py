@@ -12,11 +12,11 @@ SEEN: dict[tuple[str, str], set[Place]] = {}
 """By project and person: passages whose labels any window has shown since the app started."""
 
 
-def show(project: Project, places: Iterable[Place]) -> None:
+def record_shown(project: Project, places: Iterable[Place]) -> None:
     """Record that the person at this browser was shown the labels of passages."""
-    seen(project, ui.person()).update(places)
+    seen_passages(project, ui.person()).update(places)
 
 
-def seen(project: Project, person: str) -> set[Place]:
+def seen_passages(project: Project, person: str) -> set[Place]:
     """Return the passages whose labels a person was shown."""
     return SEEN.setdefault((str(project.path), person), set())

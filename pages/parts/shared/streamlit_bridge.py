@@ -45,7 +45,7 @@ SCRIPT = f"const STREAMLIT = {json.dumps(PARTS)};"
 """The beginning of every script of this app."""
 
 
-def style(sheet: str) -> str:
+def fill_style(sheet: str) -> str:
     """Return a style sheet in which selectors such as `${main}` are those of Streamlit's page."""
     return Template(sheet).substitute(PARTS)
 
@@ -71,7 +71,7 @@ def make_readable(place: Mapping[str, str]) -> None:
 
 def uploads_of(session: str) -> Mapping[str, Any]:
     """Return the uploaded files of a session."""
-    return _uploads().file_storage.get(session, {})
+    return _upload_manager().file_storage.get(session, {})
 
 
 def forget_upload(file_id: str) -> None:
@@ -87,7 +87,7 @@ def release_sessions() -> None:
 
     Streamlit keeps them until another session ends, and their content until Python's garbage collector runs.
     """
-    sessions, uploads = runtime.get_instance()._session_mgr, _uploads()
+    sessions, uploads = runtime.get_instance()._session_mgr, _upload_manager()
     for _, info in sessions._session_storage._cache.expire():  # type: ignore[attr-defined]
         info.session.session_state.clear()
         info.session.shutdown()
@@ -97,7 +97,7 @@ def release_sessions() -> None:
             uploads.remove_session_files(session)
 
 
-def _uploads() -> Any:
+def _upload_manager() -> Any:
     return runtime.get_instance().uploaded_file_mgr
 
 

@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from exam_workbench.store import Project, outsider
+from exam_workbench.store import Project, no_server_role_error
 from pages.parts.shared import address, login, look, person as who, screens, visitor
 
 NAME = "Exam Workbench"
@@ -31,7 +31,7 @@ HEADING = 3_000
 _log = logging.getLogger(__name__)
 
 
-def begin(style: str = "") -> None:
+def begin_screen(style: str = "") -> None:
     """Begin a screen, with a style sheet of its own if it has one.
 
     If the first visitor of a server follows a deep link, Streamlit runs the file in `pages` without the frame.
@@ -46,8 +46,8 @@ def begin(style: str = "") -> None:
 
 
 @st.cache_resource(show_spinner="Opening the project", validate=lambda project: not project.closed)
-def _open(path: str) -> Project:
-    return server.hold(Path(path))
+def _hold_project(path: str) -> Project:
+    return server.hold_project(Path(path))
 
 
 @asynccontextmanager
@@ -66,20 +66,20 @@ async def served(_: st.App) -> AsyncIterator[None]:
     try:
         login.can_log_in()
         # In megabytes: screens show this limit, and Streamlit refuses a larger file while it arrives.
-        config.set_option("server.maxUploadSize", -(-limits.limit("UPLOAD") >> 20))
+        config.set_option("server.maxUploadSize", -(-limits.read_limit("UPLOAD") >> 20))
     except WorkbenchError as error:
         _log.error("%s", error)
     if named := os.environ.get("EXAM_PROJECT"):
         try:
-            await asyncio.to_thread(server.hold, Path(named))
+            await asyncio.to_thread(server.hold_project, Path(named))
         except WorkbenchError as error:
             # The screens and /healthz report it as well, and both try again.
             _log.error("%s", error)
-    with server.stopping_commands():
+    with server.stop_commands_on_signal():
         try:
             yield
         finally:
-            server.let_go()
+            server.close_all_projects()
 
 
 def _own_address() -> str | None:
@@ -93,13 +93,13 @@ def _own_address() -> str | None:
     return f"http://{place}:{st.get_option('server.port')}/{base}"
 
 
-def projects() -> dict[str, Path]:
+def list_projects() -> dict[str, Path]:
     """Return every project that can be opened, by name.
 
     If people log in, these are the projects in which the person has a role; no screen reveals others.
     """
-    known = login.identity()
-    return project_files() if known is None else server.with_role(project_files(), known)
+    known = login.current_identity()
+    return project_files() if known is None else server.projects_with_role(project_files(), known)
 
 
 def project_files() -> dict[str, Path]:
@@ -108,7 +108,7 @@ def project_files() -> dict[str, Path]:
     If people log in, only plain files of that folder count. A symbolic link could make the server open a file that
     people with write access to the folder must not read.
     """
-    every, shared = sorted(locations.projects_folder().glob("*.duckdb")), login.needed()
+    every, shared = sorted(locations.projects_folder().glob("*.duckdb")), login.is_required()
     found = {path.stem: path for path in every if not shared or (path.is_file() and not path.is_symlink())}
     named = os.environ.get("EXAM_PROJECT")
     return {Path(named).stem: Path(named)} | found if named else found
@@ -127,13 +127,13 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
     st.session_state.pop("not opened", None)
     st.session_state["errors shown"] = 0
     look.put_on()
-    address.arrive(screen)
+    address.read_address(screen)
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
-    names = list(projects())
+    names = list(list_projects())
     asked = st.query_params.get("project", "")
     if names and not opened:
-        address.take("project", lambda name: name if name in names else names[0], names[0])
+        address.set_from_address("project", lambda name: name if name in names else names[0], names[0])
     with st.sidebar:
         if names:
             st.selectbox("Project", names, key="project")
@@ -142,10 +142,10 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
         menu = st.container()
     refused = _take_note()
     with known:
-        who.box()
+        who.draw_box()
     if names:
         _say_another(asked if asked not in names else "")
-    who.ask()
+    who.ask_for_name()
     title = screens.SCREENS[screen][0]
     st.session_state["screen"] = title
     name_tab()
@@ -164,7 +164,7 @@ def name_tab(progress: str = "") -> None:
 
 def _take_note() -> WorkbenchError | None:
     """Determine the person's role; return the error for a person without a role, otherwise None."""
-    if not login.needed():
+    if not login.is_required():
         return None
     try:
         login.take_note(chosen_project())
@@ -184,15 +184,15 @@ def _say_another(missing: str) -> None:
     """
     if missing:
         st.session_state["another"] = missing, st.session_state["project"]
-    told, instead = st.session_state.get("another", ("", ""))
-    if told and instead == st.session_state["project"]:
+    unknown, instead = st.session_state.get("another", ("", ""))
+    if unknown and instead == st.session_state["project"]:
         st.container(key="another-project").warning(
-            f"Unknown project '{plain(told)}'. This is {plain(instead)}. Choose your project on the left.",
+            f"Unknown project '{plain(unknown)}'. This is {plain(instead)}. Choose your project on the left.",
             icon=":material/info:",
         )
 
 
-author, person, download = who.author, who.known, who.download
+author, person, download = who.require_author, who.current_name, who.draw_download
 
 
 def chosen_project() -> Project | None:
@@ -202,28 +202,28 @@ def chosen_project() -> Project | None:
         NotAllowed: the logged-in person has no role in any project.
         ProjectError: it cannot be opened.
     """
-    known = projects()
+    known = list_projects()
     path = known.get(str(st.session_state.get("project")))
     if path is None:
-        if not known and (identity := login.identity()) is not None:
-            raise outsider(identity)
+        if not known and (identity := login.current_identity()) is not None:
+            raise no_server_role_error(identity)
         return None
     if (failed := st.session_state.get("not opened")) is not None:
         raise failed
     try:
-        opened, identity = _open(str(path)), login.identity()
-        found = opened.seen_by(person()) if identity is None else opened.acting_as(identity)
+        opened, identity = _hold_project(str(path)), login.current_identity()
+        project_in_use = opened.seen_by(person()) if identity is None else opened.acting_as(identity)
     except ProjectError as error:
         # Opening waits for the process that holds the file; once in a run of the screen is enough.
         st.session_state["not opened"] = error
         raise
-    st.session_state["in use"] = found
+    st.session_state["in use"] = project_in_use
     say_reopened()
-    _say_not_closed(found)
-    return found
+    _say_not_closed(project_in_use)
+    return project_in_use
 
 
-def openable() -> Project | None:
+def project_or_none() -> Project | None:
     """Return the open project; None without one, and if it cannot be opened, which the screen itself shows."""
     with suppress(WorkbenchError):
         return chosen_project()
@@ -232,10 +232,10 @@ def openable() -> Project | None:
 
 def _say_not_closed(project: Project) -> None:
     """Show, once in every browser tab, that a project was not closed, or that it is read-only."""
-    told = st.session_state.setdefault("told of", set())
-    if project.path in told:
+    told_projects = st.session_state.setdefault("told of", set())
+    if project.path in told_projects:
         return
-    told.add(project.path)
+    told_projects.add(project.path)
     if project.not_closed:
         st.toast(plain(project.not_closed), icon=":material/info:", duration="infinite")
     if project.read_only:
@@ -248,10 +248,10 @@ def _say_not_closed(project: Project) -> None:
 
 def say_reopened() -> None:
     """Show, once in every browser tab, that the project's database failed and was opened again."""
-    found = st.session_state.get("in use")
-    if found is None:
+    in_use = st.session_state.get("in use")
+    if in_use is None:
         return
-    times, key = found.reopenings, f"reopenings of {found.path}"
+    times, key = in_use.reopenings, f"reopenings of {in_use.path}"
     if len(times) > st.session_state.setdefault(key, len(times)):
         st.session_state[key] = len(times)
         st.toast(
@@ -261,21 +261,21 @@ def say_reopened() -> None:
         )
 
 
-def project(style: str = "") -> Project:
+def require_project(style: str = "") -> Project:
     """Begin a screen and return the project that is open in this browser tab; end the screen without one."""
-    begin(style)
-    found = chosen_project()
-    if found is None:
-        empty(
+    begin_screen(style)
+    in_use = chosen_project()
+    if in_use is None:
+        end_empty_screen(
             "No project yet.",
             "Create a project or the demo project on the Home screen.",
             "home",
             code="no-project",
         )
-    return found
+    return in_use
 
 
-def sees(screen: str) -> bool:
+def may_see(screen: str) -> bool:
     """Return whether the person may see a screen, by its name."""
     return screen in visible()
 
@@ -283,19 +283,19 @@ def sees(screen: str) -> bool:
 def visible() -> frozenset[str]:
     """Return names of the screens that the person may see, for the menu."""
     try:
-        found = chosen_project()
+        in_use = chosen_project()
     except NotAllowed:
         return frozenset()
     except WorkbenchError:
         # The screen itself shows the error of the project.
         return frozenset(screens.SCREENS)
-    return frozenset(name for name in screens.SCREENS if login.sees(found, name))
+    return frozenset(name for name in screens.SCREENS if login.may_see(in_use, name))
 
 
 def folded(here: str) -> frozenset[str]:
     """Return the entries of the menu that the project has no content for, without that of the screen `here`."""
-    found = openable()
-    unused = bank.parts_without_content(found) if found is not None else []
+    in_use = project_or_none()
+    unused = bank.parts_without_content(in_use) if in_use is not None else []
     return frozenset(entry for entry in unused if here not in screens.MENU[entry][1])
 
 
@@ -305,11 +305,11 @@ def check(screen: str) -> None:
     Raises:
         NotAllowed: the message names the needed role and people to ask.
     """
-    if not sees(screen):
-        login.check(chosen_project(), screen)
+    if not may_see(screen):
+        login.check_screen(chosen_project(), screen)
 
 
-def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") -> NoReturn:
+def end_empty_screen(what: str, todo: str, screen: str | None = None, code: str = "empty") -> NoReturn:
     """Show that the screen is empty and the next step, and end the screen.
 
     Args:
@@ -320,31 +320,33 @@ def empty(what: str, todo: str, screen: str | None = None, code: str = "empty") 
         st.markdown(f"**{what}**")
         st.text(todo)
         if screen is not None:
-            go(screen)
+            draw_link(screen)
     st.stop()
 
 
 @contextmanager
 def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
-    """End the screen with an error of the workbench as its reason and next step; arguments as for `empty`."""
+    """End the screen with an error of the workbench as its reason and next step; arguments as for
+    `end_empty_screen`.
+    """
     try:
         yield
     except WorkbenchError as error:
-        empty(error.message, error.hint or "", screen, code or error.code)
+        end_empty_screen(error.message, error.hint or "", screen, code or error.code)
 
 
-def note(words: str, screen: str, label: str | None = None, key: str | None = None, **query: str) -> None:
-    """Draw a caption with a link to a screen beside it; arguments as for `go`."""
+def draw_note(words: str, screen: str, label: str | None = None, key: str | None = None, **query: str) -> None:
+    """Draw a caption with a link to a screen beside it; arguments as for `draw_link`."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.container(key=key, width="content").caption(words, width="content")
-        go(screen, label, **query)
+        draw_link(screen, label, **query)
 
 
 Fact = tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str | None]
 """End of the key of a metric or an empty text, its label, value and help, and possibly its change."""
 
 
-def metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
+def draw_metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "content"] = "stretch") -> None:
     """Draw metrics side by side."""
     with st.container(horizontal=True, gap="medium", key=key):
         for name, label, value, about, *change in facts:
@@ -352,7 +354,7 @@ def metrics(*facts: Fact, key: str | None = None, width: Literal["stretch", "con
             at.metric(label, value, *change, delta_color="off", help=about)
 
 
-def go(
+def draw_link(
     screen: str,
     label: str | None = None,
     icon: str | None = ":material/arrow_forward:",
@@ -360,7 +362,7 @@ def go(
     **query: str,
 ) -> None:
     """Draw a link to a screen of the project; draw nothing if the person's role does not include it."""
-    if login.needed() and not sees(screen):
+    if login.is_required() and not may_see(screen):
         return
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     parameters |= address.travelling()
@@ -373,11 +375,11 @@ def go(
     )
 
 
-def speaking(passages: int) -> None:
+def draw_speaking(passages: int) -> None:
     """Draw the number of pooled passages that address the grader, with a link; draw nothing for 0."""
     if passages:
         about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
-        note(about, "passages", "Show these passages", speaking="true")
+        draw_note(about, "passages", "Show these passages", speaking="true")
 
 
 @contextmanager
@@ -431,17 +433,19 @@ def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
     Args:
         labels: by id of the option, which is added to equal labels.
     """
-    labels = {key: shortened(label, LISTED) for key, label in labels.items()}
+    labels = {key: shorten_text(label, LISTED) for key, label in labels.items()}
     times = Counter(labels.values())
-    return {key: f"{label} ({shortened(key, LISTED)})" if times[label] > 1 else label for key, label in labels.items()}
+    return {
+        key: f"{label} ({shorten_text(key, LISTED)})" if times[label] > 1 else label for key, label in labels.items()
+    }
 
 
-def number(value: float | None, digits: int = 3) -> str:
+def as_number(value: float | None, digits: int = 3) -> str:
     """Return a number for a screen; a dash if it is missing."""
     return "–" if value is None else f"{value:z.{digits}f}"
 
 
-def shortened(text: str, length: int) -> str:
+def shorten_text(text: str, length: int) -> str:
     """Return a text cut at a word, or within a long one, with an ellipsis if it is cut."""
     if len(text) <= length:
         return text
@@ -450,17 +454,17 @@ def shortened(text: str, length: int) -> str:
     return (cut[:end] if end >= length // 2 else cut) + "…"
 
 
-def change(before: float, after: float) -> str | None:
+def as_change(before: float, after: float) -> str | None:
     """Return the change of a number with three decimals; None if it rounds to 0."""
     return f"{after - before:+z.3f}" if abs(after - before) >= 0.0005 else None
 
 
-def percent(share: float | None) -> str:
+def as_percent(share: float | None) -> str:
     """Return a share in whole percent for a screen; a dash if it is missing."""
     return "–" if share is None else f"{share:.0%}"
 
 
-def duration(seconds: float | None) -> str:
+def as_duration(seconds: float | None) -> str:
     """Return a time span for a screen: 40 s, 3 min, 2 h 10 min."""
     if seconds is None:
         return "–"
@@ -470,6 +474,6 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def about(seconds: float) -> str:
+def as_estimate(seconds: float) -> str:
     """Return an estimate of a time span, to follow "takes": one second or less, about 3 min."""
-    return f"about {duration(seconds)}" if seconds >= 1.5 else "one second or less"
+    return f"about {as_duration(seconds)}" if seconds >= 1.5 else "one second or less"

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts.shared import address
 
 
-def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "view") -> str:
+def choose_view(views: Sequence[str], names: Callable[[str], str] = str, key: str = "view") -> str:
     """Draw the choice of a view and return it; the address names it unless it is the first.
 
     A change of the view is a step for Back.
@@ -17,12 +17,12 @@ def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "
         key: address parameter of the choice.
     """
     by_name = {names(view): view for view in views} | {view: view for view in views}
-    here = address.places(f"{key} of {st.session_state.get('screen')}", (key,))
-    said = st.query_params.get(key, "")
+    here = address.places_of_screen(f"{key} of {st.session_state.get('screen')}", (key,))
+    named = st.query_params.get(key, "")
     came = here.come(str(st.session_state.get("project")))
     # Another screen has other views under the same key.
-    if came or address.arrived() or st.session_state.get(key) not in views:
-        st.session_state[key] = by_name.get(said, views[0])
+    if came or address.is_new_screen() or st.session_state.get(key) not in views:
+        st.session_state[key] = by_name.get(named, views[0])
     view = str(
         st.segmented_control("View", views, format_func=names, key=key, required=True, label_visibility="collapsed")
     )
@@ -31,17 +31,17 @@ def choose(views: Sequence[str], names: Callable[[str], str] = str, key: str = "
     return view
 
 
-def go(label: str, view: str) -> None:
+def draw_view_button(label: str, view: str) -> None:
     """Draw a button that leads to another view of the screen.
 
     It is not a link: a repeated address of this screen would be mistaken for one from a delayed browser.
     """
     st.button(
-        label, type="tertiary", icon=":material/arrow_forward:", on_click=_choose, args=(view,), key=f"go to {view}"
+        label, type="tertiary", icon=":material/arrow_forward:", on_click=_set_view, args=(view,), key=f"go to {view}"
     )
 
 
-def _choose(view: str) -> None:
+def _set_view(view: str) -> None:
     st.session_state["view"] = view
 
 

@@ -12,12 +12,12 @@ TYPED = "typed keys"
 """Keys by origin, in the memory of one browser session. They are never stored."""
 
 
-def unshared() -> bool:
+def is_alone() -> bool:
     """Return whether this visitor is the only person, at the computer of the app."""
     return graders.unshared_localhost(
         st.get_option("server.address"),
         st.get_option("server.allowedHosts") or (),
-        "auth" in secrets(),
+        "auth" in server_secrets(),
         # These are empty without a connection, which then counts as a remote visitor.
         st.context.headers,
         st.context.ip_address,
@@ -26,7 +26,7 @@ def unshared() -> bool:
 
 def access() -> graders.Access:
     """Return what this visitor may use in addition to the server's configuration."""
-    if not unshared():
+    if not is_alone():
         return graders.VISITOR
     return graders.Access(any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {})))
 
@@ -39,21 +39,21 @@ def type_key(origin: str, key: str) -> None:
 
 def secret(name: str) -> str | None:
     """Return a text from the app's secrets; None without such an entry or file."""
-    found = secrets().get(name)
+    found = server_secrets().get(name)
     return found if isinstance(found, str) else None
 
 
 def endpoint_tables() -> Mapping[str, Any]:
     """Return the endpoints from the app's secrets, unchanged."""
-    found = secrets().get("endpoints")
-    return {} if not isinstance(found, Mapping) else {name: _plain(table) for name, table in found.items()}
+    found = server_secrets().get("endpoints")
+    return {} if not isinstance(found, Mapping) else {name: _plain_value(table) for name, table in found.items()}
 
 
-def _plain(value: Any) -> Any:
-    return {name: _plain(one) for name, one in value.items()} if isinstance(value, Mapping) else value
+def _plain_value(value: Any) -> Any:
+    return {name: _plain_value(one) for name, one in value.items()} if isinstance(value, Mapping) else value
 
 
-def secrets() -> Mapping[str, Any]:
+def server_secrets() -> Mapping[str, Any]:
     """Return the content of the server's file of secrets; empty without a file.
 
     Raises:
@@ -62,11 +62,11 @@ def secrets() -> Mapping[str, Any]:
     try:
         if st.secrets.load_if_toml_exists():
             return st.secrets
-        there = any(Path(place).exists() for place in st.get_option("secrets.files"))
+        exists = any(Path(place).exists() for place in st.get_option("secrets.files"))
     except OSError:
         # The file is unreadable, or is a folder.
-        there = True
-    if there:
+        exists = True
+    if exists:
         raise errors.InputError(
             "secrets-unreadable",
             "Access is refused, because secrets.toml of this server cannot be read.",

@@ -8,7 +8,14 @@ from hypothesis import given, settings, strategies as st
 
 from exam_workbench.audit._audit_plan import weights_from
 from exam_workbench.errors import InputError
-from exam_workbench.measures.audit import chances, draw, importance, linear_measure, planned_chances, shares
+from exam_workbench.measures.audit import (
+    batch_shares,
+    draw_sample,
+    inclusion_chances,
+    linear_measure,
+    passage_importance,
+    planned_chances,
+)
 from tests.made.projects import examples
 
 RANKS = [("A", "q1", "a", 1), ("A", "q1", "b", 2), ("A", "q2", "x", 1), ("B", "q1", "b", 1), ("B", "q1", "z", 2)]
@@ -34,8 +41,8 @@ def test_a_measure_that_is_no_weighted_sum_is_refused(name: str) -> None:
 
 def test_what_all_rank_alike_matters_to_scores_and_not_to_differences() -> None:
     w = np.array([[0.5, 0.3, 0.0], [0.5, 0.0, 0.3]])
-    assert importance(w)[0] > importance(w)[1]
-    assert importance(w, "differences") == pytest.approx([0.0, 0.3, 0.3])
+    assert passage_importance(w)[0] > passage_importance(w)[1]
+    assert passage_importance(w, "differences") == pytest.approx([0.0, 0.3, 0.3])
 
 
 sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 10)), min_size=1, max_size=40)
@@ -46,7 +53,7 @@ sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 10)), min_size=1, max_s
 def test_chances_add_up_to_the_budget_between_floor_and_cap_in_the_order_of_sizes(
     size: list[float], budget: float, floor: float
 ) -> None:
-    found = chances(np.array(size), budget, floor)
+    found = inclusion_chances(np.array(size), budget, floor)
     total = min(budget, len(size))
     assert found.sum() == pytest.approx(total, rel=1e-6)
     assert found.max() <= 1
@@ -55,7 +62,7 @@ def test_chances_add_up_to_the_budget_between_floor_and_cap_in_the_order_of_size
 
 
 def test_what_is_known_is_not_drawn_and_what_is_open_always_can_be() -> None:
-    found = chances(np.array([5.0, 1.0, 0.0]), 1.0, eligible=np.array([False, True, True]))
+    found = inclusion_chances(np.array([5.0, 1.0, 0.0]), 1.0, eligible=np.array([False, True, True]))
     assert found[0] == 0
     assert found[1] > found[2] > 0
 
@@ -64,19 +71,19 @@ def test_seed_and_ids_decide_the_sample_whatever_the_order_of_rows() -> None:
     items = [(f"q{i % 7}", f"p{i}") for i in range(300)]
     chance = np.linspace(0.05, 0.9, 300)
     mixed = np.random.default_rng(3).permutation(300)
-    drawn = draw(chance, "a seed", 1, items)
-    again = draw(chance[mixed], "a seed", 1, [items[i] for i in mixed])
+    drawn = draw_sample(chance, "a seed", 1, items)
+    again = draw_sample(chance[mixed], "a seed", 1, [items[i] for i in mixed])
     assert again.tolist() == drawn[mixed].tolist()
     # These are the same on any machine.
-    assert np.flatnonzero(draw(np.full(12, 0.4), 17, 2, items[:12])).tolist() == [0, 1, 3, 6, 8, 10]
-    assert draw(chance, "another seed", 1, items).tolist() != drawn.tolist()
-    assert draw(chance, "a seed", 2, items).tolist() != drawn.tolist()
+    assert np.flatnonzero(draw_sample(np.full(12, 0.4), 17, 2, items[:12])).tolist() == [0, 1, 3, 6, 8, 10]
+    assert draw_sample(chance, "another seed", 1, items).tolist() != drawn.tolist()
+    assert draw_sample(chance, "a seed", 2, items).tolist() != drawn.tolist()
 
 
 def test_the_number_drawn_is_the_budget_on_average() -> None:
     items = [("q", str(i)) for i in range(500)]
-    chance = chances(np.linspace(0.1, 3, 500), 80)
-    count = [draw(chance, seed, 1, items).sum() for seed in range(200)]
+    chance = inclusion_chances(np.linspace(0.1, 3, 500), 80)
+    count = [draw_sample(chance, seed, 1, items).sum() for seed in range(200)]
     # The standard error of the mean is below 8 / sqrt(200) = 0.6.
     assert np.mean(count) == pytest.approx(80, abs=2)
 
@@ -85,7 +92,7 @@ def test_the_number_drawn_is_the_budget_on_average() -> None:
 @given(sizes, st.lists(st.floats(0.5, 15), min_size=1, max_size=5))
 def test_the_shares_of_batches_add_up_for_every_passage(size: list[float], budgets: list[float]) -> None:
     planned = planned_chances(np.array(size), budgets)
-    found = shares(planned)
+    found = batch_shares(planned)
     assert found.min() >= 0
     assert found.sum(axis=0) == pytest.approx(np.ones(len(size)))
     certain = (planned >= 1).any(axis=0)

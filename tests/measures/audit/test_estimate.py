@@ -11,19 +11,19 @@ from exam_workbench.measures.audit import (
     Batch,
     Corrected,
     Pool,
-    alike,
-    best,
-    better,
-    chances,
-    compare,
-    composite,
-    correct,
-    estimates,
+    compare_all_systems,
+    composite_scores,
+    correct_gains,
+    decide_best,
+    decide_better,
+    decide_precise,
+    estimate_sums,
+    group_alike,
     group_bias,
+    inclusion_chances,
     machine_bias,
     missing_bounds,
     planned_chances,
-    precise,
     predict_batches,
     true_correlation,
 )
@@ -62,7 +62,7 @@ def test_one_batch_is_unbiased_over_all_samples_with_predictions_that_are_learnt
     for p, drawn in samples(chance):
         batches, planned = [one(chance, drawn)], chance[None]
         predicted = predict_batches(POOL, batches, planned, np.where(drawn, Y, np.nan))
-        mean += p * estimates(W, correct(batches, planned, np.where(drawn, Y, np.nan), predicted)).value
+        mean += p * estimate_sums(W, correct_gains(batches, planned, np.where(drawn, Y, np.nan), predicted)).value
     assert mean == pytest.approx(W @ Y, abs=1e-12)
 
 
@@ -73,12 +73,12 @@ def test_two_batches_are_unbiased_where_the_second_is_drawn_by_what_the_first_sh
     for p, drawn in samples(first):
         # Where much was found, the second batch is larger and looks elsewhere: the past may decide everything.
         seen = Y[drawn].sum()
-        second = chances(np.where(Y.sum() > 2 * seen, W[0], W[1]) + 0.05, 1 + 0.3 * seen, 0.3, ~drawn)
+        second = inclusion_chances(np.where(Y.sum() > 2 * seen, W[0], W[1]) + 0.05, 1 + 0.3 * seen, 0.3, ~drawn)
         for q, again in samples(second):
             batches = [one(first, drawn), one(second, again, drawn)]
             gains = np.where(drawn | again, Y, np.nan)
             predicted = predict_batches(POOL, batches, planned, gains)
-            mean += p * q * estimates(W, correct(batches, planned, gains, predicted)).value
+            mean += p * q * estimate_sums(W, correct_gains(batches, planned, gains, predicted)).value
     assert mean == pytest.approx(W @ Y, abs=1e-12)
 
 
@@ -88,10 +88,10 @@ def test_the_estimated_variance_is_the_variance_on_average_over_all_samples_and_
     guess = np.tile(Y[::-1], (2, 1))
     square, variance = np.zeros(2), np.zeros(2)
     for p, drawn in samples(first):
-        second = chances(W[0] + Y[drawn].sum() * W[1] + 0.1, 1.5, 0.3, ~drawn)
+        second = inclusion_chances(W[0] + Y[drawn].sum() * W[1] + 0.1, 1.5, 0.3, ~drawn)
         for q, again in samples(second):
             batches = [one(first, drawn), one(second, again, drawn)]
-            found = estimates(W, correct(batches, planned, np.where(drawn | again, Y, np.nan), guess))
+            found = estimate_sums(W, correct_gains(batches, planned, np.where(drawn | again, Y, np.nan), guess))
             square += p * q * (found.value - W @ Y) ** 2
             # A sum is empty, and its interval withheld, where no passage of it was judged.
             variance += p * q * np.nan_to_num(found.error) ** 2
@@ -112,7 +112,7 @@ def test_batches_drawn_as_planned_are_as_good_as_one_batch_with_their_chances_to
                     one(planned[2], last, drawn | again),
                 ]
                 gains = np.where(drawn | again | last, Y, np.nan)
-                found = estimates(W, correct(batches, planned, gains, np.zeros((3, 5))))
+                found = estimate_sums(W, correct_gains(batches, planned, gains, np.zeros((3, 5))))
                 square += p * q * r * (found.value - W @ Y) ** 2
     assert square == pytest.approx(W**2 @ (Y**2 * (1 / total - 1)), rel=1e-9)
 
@@ -120,12 +120,12 @@ def test_batches_drawn_as_planned_are_as_good_as_one_batch_with_their_chances_to
 def test_all_judged_is_the_exact_score_without_an_interval() -> None:
     everyone = ~NOBODY
     batch = one(np.ones(5), everyone)
-    found = correct([batch], np.ones((1, 5)), Y, np.full((1, 5), 9.0))
-    told = estimates(W, found)
+    found = correct_gains([batch], np.ones((1, 5)), Y, np.full((1, 5), 9.0))
+    told = estimate_sums(W, found)
     assert told.value == pytest.approx(W @ Y)
     assert told.width.tolist() == [0.0, 0.0]
-    pairs = compare(W, found)
-    assert (pairs.p.tolist(), alike(told.value, pairs)) == ([0.0], [])
+    pairs = compare_all_systems(W, found)
+    assert (pairs.p.tolist(), group_alike(told.value, pairs)) == ([0.0], [])
 
 
 def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> None:
@@ -136,34 +136,34 @@ def test_an_interval_is_not_known_where_no_passage_of_a_system_was_judged() -> N
     drawn = np.array([True, False, False, False, False])
     chance = np.array([0.5, 0.5, 0.5, 0.5, 0.0])
     gains = np.where(drawn | known, Y, np.nan)
-    found = correct(
+    found = correct_gains(
         [one(chance, drawn, known)], planned_chances(chance, [2.0], known=known), gains, np.full((1, 5), 1.5)
     )
-    told = estimates(w, found)
+    told = estimate_sums(w, found)
     # The first has a judged passage, the next two have none, and of the last all is known.
     assert np.isnan([told.error, told.low, told.high]).tolist() == [[False, True, True, False]] * 3
     assert told.degrees[0] == 2 and told.width[0] > 0 and told.width[3] == 0
     bias = machine_bias(w, np.full(5, 3.0), found)
     assert np.isnan(bias.low).tolist() == np.isnan(bias.high).tolist() == [False, True, True, False]
 
-    pairs = compare(w, found)
+    pairs = compare_all_systems(w, found)
     apart = dict(zip(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True), pairs.difference.low, strict=True))
     assert {pair for pair, low in apart.items() if np.isnan(low)} == {(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)}
     assert pairs.p[np.isnan(pairs.difference.low)].tolist() == [1.0] * 5
     assert pairs.difference.value == pytest.approx(w[pairs.first] @ found.gains - w[pairs.second] @ found.gains)
-    assert not better(w, found, 1, 3, 0.05).holds
+    assert not decide_better(w, found, 1, 3, 0.05).holds
 
-    assert not precise(w[1:], found, 100.0, 0.05).holds
-    assert best(w[1:], found, 0.05).systems == (0, 1, 2)
+    assert not decide_precise(w[1:], found, 100.0, 0.05).holds
+    assert decide_best(w[1:], found, 0.05).systems == (0, 1, 2)
     machine = np.array([4.0, 3.0, 2.0, 1.0])
-    order = composite(machine, told.value, told.error)
-    assert order.tolist() == composite(machine, told.value, np.nan_to_num(told.error)).tolist()
+    order = composite_scores(machine, told.value, told.error)
+    assert order.tolist() == composite_scores(machine, told.value, np.nan_to_num(told.error)).tolist()
     assert true_correlation(machine[1:], w[[1, 2, 2]], found).value is None
 
 
 def test_a_difference_of_systems_with_the_same_ranks_is_known_although_nothing_was_judged() -> None:
-    found = correct([one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5)))
-    pairs = compare(W[[0, 0, 1]], found)
+    found = correct_gains([one(np.full(5, 0.5), NOBODY)], np.full((1, 5), 0.5), np.full(5, np.nan), np.ones((1, 5)))
+    pairs = compare_all_systems(W[[0, 0, 1]], found)
     assert np.isnan(pairs.difference.low).tolist() == [False, True, True]
     assert pairs.p.tolist() == [1.0, 1.0, 1.0]
 
@@ -174,7 +174,7 @@ def test_what_was_known_before_counts_exactly_and_as_no_sample() -> None:
     chance = np.array([0.0, 0.5, 0.5, 0.5, 0.0])
     batches = [one(chance, drawn, known)]
     planned = planned_chances(chance, [1.5], known=known)
-    found = correct(batches, planned, np.where(known | drawn, Y, np.nan), np.zeros((1, 5)))
+    found = correct_gains(batches, planned, np.where(known | drawn, Y, np.nan), np.zeros((1, 5)))
     assert found.gains.tolist() == [3.0, 0.0, 0.0, 0.0, 0.0]
     assert (found.judged, found.missed) == (1, 0)
 
@@ -189,13 +189,13 @@ def test_what_was_not_answered_widens_the_interval_and_its_worst_cases_hold_the_
     batch = Batch(chance, drawn, drawn & ~skipped, np.zeros(n, bool))
     full = Batch(chance, drawn, drawn, np.zeros(n, bool))
     gains, mean = np.where(drawn & ~skipped, y, np.nan), np.full((1, n), 1.5)
-    found = correct([batch], chance[None], gains, mean)
-    told = estimates(w, found)
+    found = correct_gains([batch], chance[None], gains, mean)
+    told = estimate_sums(w, found)
     assert found.missed == skipped.sum()
     assert told.low[0] < y.mean() < told.high[0]
-    assert told.width[0] > 1.05 * estimates(w, correct([full], chance[None], y, mean)).width[0]
+    assert told.width[0] > 1.05 * estimate_sums(w, correct_gains([full], chance[None], y, mean)).width[0]
     low, high = missing_bounds([batch], chance[None], gains, mean, 0, 3)
-    assert estimates(w, low).value[0] < told.value[0] < estimates(w, high).value[0]
+    assert estimate_sums(w, low).value[0] < told.value[0] < estimate_sums(w, high).value[0]
 
 
 def test_a_passage_that_was_sure_to_be_drawn_can_be_skipped_and_judged_later() -> None:
@@ -208,10 +208,10 @@ def test_a_passage_that_was_sure_to_be_drawn_can_be_skipped_and_judged_later() -
     gains = np.where(drawn, Y, np.nan)
     planned = np.array([chance, chance])
     predicted = predict_batches(POOL, [first, second], planned, gains)
-    found = correct([first, second], planned, gains, predicted)
+    found = correct_gains([first, second], planned, gains, predicted)
     assert np.isfinite(found.gains).all() and np.isfinite(found.variances).all()
     assert (found.judged, found.missed) == (3, 0)
-    only = correct([second], planned, gains, predict_batches(POOL, [second], planned, gains))
+    only = correct_gains([second], planned, gains, predict_batches(POOL, [second], planned, gains))
     assert np.isfinite(only.gains).all()
 
 
@@ -220,12 +220,12 @@ def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is
     queries = np.repeat(np.arange(10), 4)
     y = rng.random(40)
     w = np.full((1, 40), 1 / 40)
-    told = estimates(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=queries)
+    told = estimate_sums(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=queries)
     means = y.reshape(10, 4).mean(axis=1)
     assert told.error[0] == pytest.approx(means.std(ddof=1) / np.sqrt(10))
     assert told.degrees.tolist() == [9.0]
     with refusal("single-query"):
-        estimates(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
+        estimate_sums(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
 
 
 def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
@@ -240,19 +240,19 @@ def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
 
 def test_groups_are_the_longest_stretches_without_a_difference_and_can_overlap() -> None:
     found = Corrected(np.array([0.0, 2.0, 4.0, 30.0]), np.full(4, 0.8), 4, 0)
-    told = estimates(np.eye(4), found)
-    assert alike(told.value, compare(np.eye(4), found), 0.2) == [[2, 1], [1, 0]]
+    told = estimate_sums(np.eye(4), found)
+    assert group_alike(told.value, compare_all_systems(np.eye(4), found), 0.2) == [[2, 1], [1, 0]]
 
 
 def test_one_system_has_a_score_and_no_pairs() -> None:
     found = Corrected(Y, np.full(5, 0.1), 5, 0)
-    pairs = compare(W[:1], found)
+    pairs = compare_all_systems(W[:1], found)
     assert len(pairs.p) == 0
-    assert alike(estimates(W[:1], found).value, pairs) == []
+    assert group_alike(estimate_sums(W[:1], found).value, pairs) == []
 
 
 def test_samples_that_contradict_themselves_are_refused() -> None:
     chance, drawn = np.full(5, 0.5), np.array([True, False, False, False, False])
     zeros, planned = np.zeros((1, 5)), chance[None]
     with refusal("batch-does-not-match"):
-        correct([one(np.zeros(5), drawn)], planned, Y, zeros)
+        correct_gains([one(np.zeros(5), drawn)], planned, Y, zeros)

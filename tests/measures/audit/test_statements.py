@@ -15,39 +15,39 @@ from exam_workbench.measures.audit import (
     Batch,
     Corrected,
     Pool,
-    balanced,
-    best,
-    better,
-    chances,
+    balanced_threshold,
+    batch_shares,
     combined_weights,
-    compare,
-    composite,
-    correct,
+    compare_all_systems,
+    composite_scores,
+    correct_gains,
     cut_points,
-    draw,
-    estimates,
+    decide_best,
+    decide_better,
+    decide_precise,
+    draw_sample,
+    estimate_quality,
+    estimate_sums,
     expected_spread,
     expected_width,
-    importance,
+    inclusion_chances,
     judgments_needed,
     judgments_to_tell,
     kendall_bounds,
+    label_meanings,
     level_at,
     linear_measure,
-    meanings,
+    passage_importance,
     planned_chances,
     pool_of,
-    precise,
     predict_batches,
-    quality,
+    quality_by_threshold,
     residual_spread,
-    shares,
-    thresholds,
     true_correlation,
 )
-from exam_workbench.measures.audit._audit_planning import spending
-from exam_workbench.measures.audit._gain_estimates import folds_of, predictions
-from exam_workbench.measures.audit._label_quality import confusion
+from exam_workbench.measures.audit._audit_planning import spend_level
+from exam_workbench.measures.audit._gain_estimates import folds_of, predict_gains
+from exam_workbench.measures.audit._label_quality import estimate_confusion
 from exam_workbench.measures.audit._sampling_design import Array, Weights
 from tests.made.projects import examples
 
@@ -82,13 +82,13 @@ POOL = pool_of(WEIGHTS, COLUMNS)
 
 def audited(seed: int, batches: int = 2, budget: float = 60) -> tuple[list[Batch], Array, Array, Array]:
     """Batches that learn, with what was revealed of the gains: batches, plan, gains, predictions."""
-    size, n = importance(WEIGHTS.w), len(GAINS)
+    size, n = passage_importance(WEIGHTS.w), len(GAINS)
     planned = planned_chances(size, [budget / batches] * batches)
     known, spread, gains = np.zeros(n, bool), np.ones(n), np.full(n, np.nan)
     done: list[Batch] = []
     for t in range(batches):
-        chance = chances(size * spread, budget / batches, eligible=~known)
-        drawn = draw(chance, seed, t + 1, WEIGHTS.items)
+        chance = inclusion_chances(size * spread, budget / batches, eligible=~known)
+        drawn = draw_sample(chance, seed, t + 1, WEIGHTS.items)
         done.append(Batch(chance, drawn, drawn, known))
         known = known | drawn
         gains[drawn] = GAINS[drawn]
@@ -100,15 +100,15 @@ def audited(seed: int, batches: int = 2, budget: float = 60) -> tuple[list[Batch
 def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() -> None:
     truth = WEIGHTS.w @ GAINS
     label = COLUMNS["label"]
-    whole = quality(label, GAINS, np.ones(len(GAINS)), np.zeros(len(GAINS)), label_from=2, judgment_from=2)
+    whole = estimate_quality(label, GAINS, np.ones(len(GAINS)), np.zeros(len(GAINS)), label_from=2, judgment_from=2)
     held, shift = [], []
     for seed in range(80):
         batches, planned, gains, predicted = audited(seed)
-        found = correct(batches, planned, gains, predicted)
-        told, pairs = estimates(WEIGHTS.w, found), compare(WEIGHTS.w, found)
+        found = correct_gains(batches, planned, gains, predicted)
+        told, pairs = estimate_sums(WEIGHTS.w, found), compare_all_systems(WEIGHTS.w, found)
         apart = truth[pairs.first] - truth[pairs.second]
-        weight, spread = combined_weights(batches, shares(planned))
-        rates = quality(label, gains, weight, spread, label_from=2, judgment_from=2)
+        weight, spread = combined_weights(batches, batch_shares(planned))
+        rates = estimate_quality(label, gains, weight, spread, label_from=2, judgment_from=2)
         shift.append(told.value - truth)
         held.append(
             (
@@ -132,11 +132,11 @@ def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() 
 
 def test_a_prediction_does_not_know_the_judgment_that_corrects_it() -> None:
     learnt = np.ones(len(GAINS), bool)
-    before = predictions(POOL, GAINS, learnt, np.ones(len(GAINS)))
+    before = predict_gains(POOL, GAINS, learnt, np.ones(len(GAINS)))
     for i in (0, 7, 40):
         changed = GAINS.copy()
         changed[i] = 3 - changed[i]
-        after = predictions(POOL, changed, learnt, np.ones(len(GAINS)))
+        after = predict_gains(POOL, changed, learnt, np.ones(len(GAINS)))
         assert after[POOL.folds == POOL.folds[i]].tolist() == before[POOL.folds == POOL.folds[i]].tolist()
         assert not np.allclose(after, before)
 
@@ -149,11 +149,11 @@ def test_missing_features_are_not_zeros_and_few_judgments_give_a_mean() -> None:
     missing = np.where(np.arange(n) % 4 == 0, np.nan, label)
     items = [("q", str(i)) for i in range(n)]
     weights = Weights(("s",), tuple(items), np.full((1, n), 1 / n), 1)
-    found = predictions(pool_of(weights, {"label": missing}), gains, np.ones(n, bool), np.ones(n))
+    found = predict_gains(pool_of(weights, {"label": missing}), gains, np.ones(n, bool), np.ones(n))
     assert np.abs(found - gains).max() < 0.15
     few = np.arange(n) < 10
-    assert np.unique(predictions(pool_of(weights, {}), gains, few, np.ones(n)).round(9)).size <= 5
-    nobody = predictions(POOL, GAINS, np.zeros(len(GAINS), bool), np.ones(len(GAINS)))
+    assert np.unique(predict_gains(pool_of(weights, {}), gains, few, np.ones(n)).round(9)).size <= 5
+    nobody = predict_gains(POOL, GAINS, np.zeros(len(GAINS), bool), np.ones(len(GAINS)))
     assert nobody.tolist() == [0.0] * len(GAINS)
 
 
@@ -176,10 +176,10 @@ def test_batches_learn_where_residuals_are_large() -> None:
 
 def test_the_order_moves_from_the_machine_to_the_audit_as_judgments_come() -> None:
     machine, scores = np.array([0.9, 0.5, 0.7]), np.array([0.4, 0.5, 0.3])
-    assert composite(machine, scores, np.zeros(3)) == pytest.approx(scores)
-    unsure = composite(machine, scores, np.full(3, 9.0))
+    assert composite_scores(machine, scores, np.zeros(3)) == pytest.approx(scores)
+    unsure = composite_scores(machine, scores, np.full(3, 9.0))
     assert unsure == pytest.approx(machine + (scores - machine).mean())
-    assert composite(machine[:1], scores[:1], np.array([0.2])) == pytest.approx([0.4])
+    assert composite_scores(machine[:1], scores[:1], np.array([0.2])) == pytest.approx([0.4])
 
 
 def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_hold() -> None:
@@ -188,19 +188,19 @@ def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_ho
     r = np.corrcoef(machine, truth)[0, 1]
     signs = np.sign(machine[:, None] - machine) * np.sign(truth[:, None] - truth)
     tau = signs[np.triu_indices(6, 1)].mean()
-    found = [correct(*audited(seed, batches=1, budget=120)) for seed in range(40)]
+    found = [correct_gains(*audited(seed, batches=1, budget=120)) for seed in range(40)]
     told = [true_correlation(machine, WEIGHTS.w, one) for one in found]
     assert np.mean([one.low <= r <= one.high for one in told]) >= 0.9
     for one in found:
-        low, high = kendall_bounds(machine, compare(WEIGHTS.w, one))
+        low, high = kendall_bounds(machine, compare_all_systems(WEIGHTS.w, one))
         assert low <= tau <= high
     exact = Corrected(GAINS, np.zeros(len(GAINS)), len(GAINS), 0)
     all_ = true_correlation(machine, WEIGHTS.w, exact)
     assert (all_.low, all_.value, all_.high) == pytest.approx((r, r, r))
-    assert kendall_bounds(machine, compare(WEIGHTS.w, exact)) == pytest.approx((tau, tau))
+    assert kendall_bounds(machine, compare_all_systems(WEIGHTS.w, exact)) == pytest.approx((tau, tau))
     noise = Corrected(GAINS, np.full(len(GAINS), 1e4), 10, 0)
     assert true_correlation(machine, WEIGHTS.w, noise).value is None
-    assert math.isnan(kendall_bounds(machine[:1], compare(WEIGHTS.w[:1], exact))[0])
+    assert math.isnan(kendall_bounds(machine[:1], compare_all_systems(WEIGHTS.w[:1], exact))[0])
 
 
 LABELS = np.array([0, 0, 0, 0, 1, 1, 1, 1, np.nan])
@@ -209,11 +209,11 @@ SEEN = np.where(np.isnan(SAID), 0.0, 4 / 3)
 
 
 def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> None:
-    table = confusion(LABELS, SAID, SEEN, SEEN)
+    table = estimate_confusion(LABELS, SAID, SEEN, SEEN)
     assert table.counts.sum(axis=1) == pytest.approx([4, 4])
     assert table.counts == pytest.approx(np.array([[8, 4], [4, 8]]) / 3)
     assert table.judged.tolist() == [[2, 1], [1, 2]]
-    rates = quality(LABELS, SAID, SEEN, SEEN, label_from=1, judgment_from=1)
+    rates = estimate_quality(LABELS, SAID, SEEN, SEEN, label_from=1, judgment_from=1)
     assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
 
 
@@ -221,11 +221,11 @@ def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_h
     n = 50
     said = np.repeat([1.0, 0.0], [30, 20])
     labels, ones = np.ones(n), np.ones(n)
-    rate = quality(labels, said, ones, ones, label_from=1, judgment_from=1).precision
+    rate = estimate_quality(labels, said, ones, ones, label_from=1, judgment_from=1).precision
     assert (rate.low, rate.high) == pytest.approx((0.4518, 0.7359), abs=5e-4)
-    exact = quality(labels, said, ones, np.zeros(n), label_from=1, judgment_from=1).precision
+    exact = estimate_quality(labels, said, ones, np.zeros(n), label_from=1, judgment_from=1).precision
     assert (exact.low, exact.value, exact.high) == (0.6, 0.6, 0.6)
-    agreed = quality(labels, np.ones(n), ones, ones, label_from=1, judgment_from=1)
+    agreed = estimate_quality(labels, np.ones(n), ones, ones, label_from=1, judgment_from=1)
     assert 0.9 < agreed.precision.low < 0.95
     assert agreed.precision.high == 1
     assert agreed.kappa.value is None
@@ -233,18 +233,18 @@ def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_h
 
 def test_recall_is_undefined_where_nothing_labelled_low_was_judged() -> None:
     said = np.where(LABELS == 0, np.nan, SAID)
-    rates = quality(LABELS, said, SEEN, SEEN, label_from=1, judgment_from=1)
+    rates = estimate_quality(LABELS, said, SEEN, SEEN, label_from=1, judgment_from=1)
     assert rates.recall.value is None
     assert rates.precision.value == pytest.approx(2 / 3)
 
 
 def test_labels_mean_what_people_said_of_them() -> None:
-    rows = meanings(LABELS, SAID, SEEN, SEEN, (0.0, 1.0))
+    rows = label_meanings(LABELS, SAID, SEEN, SEEN, (0.0, 1.0))
     assert [(row.label, row.passages, row.judged) for row in rows] == [(0, 4, 3), (1, 4, 3)]
     assert rows[1].mean == pytest.approx(2 / 3)
     assert sum(rate.value for rate in rows[0].chances.values()) == pytest.approx(1)
     assert all(rate.low < rate.value < rate.high for row in rows for rate in row.chances.values())
-    unseen = meanings(LABELS, np.where(LABELS == 0, np.nan, SAID), SEEN, SEEN)[0]
+    unseen = label_meanings(LABELS, np.where(LABELS == 0, np.nan, SAID), SEEN, SEEN)[0]
     assert (unseen.judged, unseen.chances, unseen.mean) == (0, {}, None)
 
 
@@ -252,13 +252,13 @@ def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
     rating = np.repeat([0.0, 1, 2, 3, 4, 5], 20)
     said = (np.arange(120) % 20 < np.repeat([0, 2, 6, 12, 18, 20], 20)).astype(float)
     ones = np.ones(120)
-    found = thresholds(rating, said, ones, ones, judgment_from=1)
+    found = quality_by_threshold(rating, said, ones, ones, judgment_from=1)
     assert [one.rating for one in found] == [1, 2, 3, 4, 5]
     recalls = [one.quality.recall.value for one in found]
     assert recalls == sorted(recalls, reverse=True)
-    chosen = balanced(found)
+    chosen = balanced_threshold(found)
     assert chosen is not None and chosen.rating == 3
-    assert balanced([]) is None
+    assert balanced_threshold([]) is None
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -277,33 +277,33 @@ def test_no_cut_points_misplace_less(rows: list[tuple[int, int, float]]) -> None
 
 
 def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
-    levels = spending(0.05, 5)
+    levels = spend_level(0.05, 5)
     assert sum(levels) == pytest.approx(0.05)
     assert list(levels) == sorted(levels)
-    assert spending(0.05, 4, power=1) == pytest.approx([0.0125] * 4)
+    assert spend_level(0.05, 4, power=1) == pytest.approx([0.0125] * 4)
     assert level_at(0.05, 5, 3) == levels[2]
     with pytest.raises(InputError):
-        spending(0, 5)
+        spend_level(0, 5)
 
 
 def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
     w = np.eye(3)
     sure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.01), 100, 0)
     unsure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.5), 100, 0)
-    assert (better(w, sure, 1, 0, 0.01).holds, better(w, sure, 1, 0, 0.01).systems) == (True, (0,))
-    assert not better(w, unsure, 1, 0, 0.01).holds
-    assert best(w, sure, 0.01).systems == (0,)
-    assert best(w, unsure, 0.01).systems == (0, 1, 2)
-    assert best(w[:1], unsure, 0.01).holds
-    assert not precise(w, sure, 0.1, 0.05).holds
-    assert precise(w, sure, 20.0, 0.05).holds
+    assert (decide_better(w, sure, 1, 0, 0.01).holds, decide_better(w, sure, 1, 0, 0.01).systems) == (True, (0,))
+    assert not decide_better(w, unsure, 1, 0, 0.01).holds
+    assert decide_best(w, sure, 0.01).systems == (0,)
+    assert decide_best(w, unsure, 0.01).systems == (0, 1, 2)
+    assert decide_best(w[:1], unsure, 0.01).holds
+    assert not decide_precise(w, sure, 0.1, 0.05).holds
+    assert decide_precise(w, sure, 20.0, 0.05).holds
     certain = Corrected(sure.gains, np.zeros(3), 100, 0)
-    assert precise(w, certain, 0.0, 0.05).holds
-    assert not better(w, Corrected(np.ones(3), np.zeros(3), 3, 0), 0, 1, 0.05).holds
+    assert decide_precise(w, certain, 0.0, 0.05).holds
+    assert not decide_better(w, Corrected(np.ones(3), np.zeros(3), 3, 0), 0, 1, 0.05).holds
 
 
 def test_more_judgments_make_narrower_intervals_and_all_of_them_none() -> None:
-    size = importance(WEIGHTS.w)
+    size = passage_importance(WEIGHTS.w)
     widths = expected_width(WEIGHTS.w, size, 1.0, [20, 50, 100, len(size)])
     assert np.all(np.diff(widths, axis=0) < 0)
     assert widths[-1] == pytest.approx(np.zeros(6), abs=1e-9)
@@ -321,14 +321,14 @@ def test_the_expected_width_is_the_width_that_comes() -> None:
     batches, planned, gains, predicted = audited(1, batches=1, budget=80)
     spread = residual_spread(batches, planned, gains, predicted)
     assert spread is not None
-    told = expected_width(WEIGHTS.w, importance(WEIGHTS.w), spread, [80])[0]
-    found = estimates(WEIGHTS.w, correct(batches, planned, gains, predicted))
+    told = expected_width(WEIGHTS.w, passage_importance(WEIGHTS.w), spread, [80])[0]
+    found = estimate_sums(WEIGHTS.w, correct_gains(batches, planned, gains, predicted))
     assert told.mean() == pytest.approx(found.width.mean(), rel=0.25)
 
 
 def test_weights_of_zero_need_no_judgments() -> None:
     w = np.zeros((1, 4))
-    chance = chances(importance(w), 2)
+    chance = inclusion_chances(passage_importance(w), 2)
     batch = Batch(chance, np.zeros(4, bool), np.zeros(4, bool), np.zeros(4, bool))
-    told = estimates(w, correct([batch], chance[None], np.full(4, np.nan), np.zeros((1, 4))))
+    told = estimate_sums(w, correct_gains([batch], chance[None], np.full(4, np.nan), np.zeros((1, 4))))
     assert (told.value.tolist(), told.width.tolist()) == ([0.0], [0.0])
