@@ -16,10 +16,10 @@ from pages.parts.shared import (
     lasting_files,
     login,
     people_here,
-    policy_widgets,
     presses,
     request_guard,
     response_headers,
+    scoring_settings,
     screens,
     ui,
     visitor,
@@ -43,7 +43,7 @@ if __name__ == "__main__":
             # First, so that the line shows the latest saved changes.
             bank_window.take_in()
         with ui.errors():
-            policy_widgets.line(name)
+            scoring_settings.line(name)
         with ui.errors():
             job_progress.accompany(name)
         with ui.errors():

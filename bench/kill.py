@@ -34,7 +34,7 @@ import pyarrow.parquet  # noqa: F401
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from exam_workbench import bank, exchange
+from exam_workbench import bank, exchange, store
 from exam_workbench.atomic_files import PREFIX, write_file
 from exam_workbench.formats import Source
 from exam_workbench.graders import Control, Outcome, Pair
@@ -43,16 +43,7 @@ from exam_workbench.jobs import Progress
 from exam_workbench.labels import Policy, add_override
 from exam_workbench.operations.export import Asked as ToExport
 from exam_workbench.records import close_interrupted, judging
-from exam_workbench.store import (
-    Project,
-    back_up_project,
-    create_project,
-    list_earlier_copies,
-    migrations,
-    open_project,
-    restore_backup,
-    verify_backup,
-)
+from exam_workbench.store import Project, migrations, open_project
 from exam_workbench.types import Asked, Grade, GraderSpec, Question
 
 ROUNDS_A_PROJECT = 40
@@ -86,13 +77,13 @@ class Quick:
 def begin(folder: Path) -> None:
     """Make the project of the drill, a closed copy of it, and an older project for the upgrades."""
     with patch.object(migrations, "MIGRATIONS", migrations.MIGRATIONS[:OLD]):
-        old = create_project(folder / "old.duckdb")
+        old = store.create_project(folder / "old.duckdb")
         with old.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO queries SELECT nextval('keys'), 'q' || i, 'old ' || i, NULL, NULL FROM range(1, 400) t(i)"
             )
         old.close()
-    project = create_project(folder / "drill.duckdb")
+    project = store.create_project(folder / "drill.duckdb")
     pairs = [(q, p) for q in range(QUERIES) for p in range(1, PASSAGES)]
     files = {
         "queries": "".join(json.dumps({"query_id": f"q{q}", "text": f"query {q}"}) + "\n" for q in range(QUERIES)),
@@ -181,13 +172,13 @@ def _copied(project: Project, file: str, folder: str) -> Path:
 
 def _backup(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     versions = len(bank.list_versions(project))
-    return [str(back_up_project(project).path), versions]
+    return [str(store.back_up_project(project).path), versions]
 
 
 def _restore(project: Project, name: str, dice: random.Random, say: Say) -> list[Any]:
     path = _copied(project, "whole.duckdb", f"restored-{name}")
     say("placed", [str(path)])
-    restore_backup(project.path.with_name("whole.duckdb"), path, "ann")
+    store.restore_backup(project.path.with_name("whole.duckdb"), path, "ann")
     return [str(path)]
 
 
@@ -259,7 +250,7 @@ def _has(sql: str) -> Callable[..., bool]:
 
 
 def _backup_is_whole(project: Project, path: str, versions: int) -> bool:
-    verify_backup(Path(path))
+    store.verify_backup(Path(path))
     with closing(open_project(Path(path), read_only=True)) as copy:
         return len(bank.list_versions(copy)) == versions
 
@@ -269,8 +260,8 @@ def _is_upgraded(project: Project, path: str) -> bool:
 
 
 def _is_restored(project: Project, path: str) -> bool:
-    for copy in list_earlier_copies(Path(path)):
-        verify_backup(copy.path)
+    for copy in store.list_earlier_copies(Path(path)):
+        store.verify_backup(copy.path)
     return _is_sound(path, "SELECT 1")
 
 

@@ -49,7 +49,7 @@ def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
         # The middle is cut, since names of runs often differ at their end.
         name: short
         if len(short) <= length
-        else f"{short[: length // 3 + 1].rstrip(ELLIPSIS)}{ELLIPSIS}{short[length // 3 + 2 - length :].lstrip(ELLIPSIS)}"
+        else short[: length // 3 + 1].rstrip(ELLIPSIS) + ELLIPSIS + short[length // 3 + 2 - length :].lstrip(ELLIPSIS)
         for name, short in shown.items()
     }
     for alike in _group_alike(shown):

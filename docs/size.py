@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
-    "pages": 8_610,
+    "pages": 8_630,
     "core/cli, core/server": 1_020,
     "core/operations": 2_760,
     "core/charts": 290,
@@ -24,13 +24,13 @@ STATEMENTS = {
     "core/exams, core/answers": 2_530,
     "core/exchange": 2_120,
     "core/jobs, core/grading": 1_380,
-    "core/labels": 1_510,
+    "core/labels": 1_520,
     "core/bank": 1_440,
     "core/store, core/records": 3_380,
-    "core/formats, core/graders, core/measures": 9_490,
+    "core/formats, core/graders, core/measures": 9_500,
     "core": 1_010,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 65_700, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_100, "tests/*.py": 66_000, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import answers, bank, labels, review, types
 from exam_workbench.store import Project
 from pages.parts.review import change_views, flips
-from pages.parts.shared import address, html, policy_widgets, streamlit_bridge, ui
+from pages.parts.shared import address, html, scoring_settings, streamlit_bridge, ui
 
 SIDES = {"from": "Before", "to": "After"}
 # A wide window always shows the choices of the states; a narrow one shows them on demand.
@@ -34,7 +34,7 @@ def default_states(project: Project) -> dict[str, labels.Policy]:
 
     If only one version exists, return it without and with overrides.
     """
-    policy, newest = policy_widgets.chosen_policy(project), bank.latest_version(project)
+    policy, newest = scoring_settings.chosen_policy(project), bank.latest_version(project)
     earlier = replace(policy, bank_version=newest - 1)
     if newest < 2:
         earlier = replace(policy, overrides=not labels.find_overrides(project))
@@ -47,7 +47,7 @@ def state_options(project: Project) -> dict[str, list[Any]]:
         "version": [version.version for version in bank.list_versions(project)] + [0],
         "grader": [grader.spec.name for grader in bank.label_graders(project) if grader.grades],
         "tau": list(range(1, types.MAX_RATING + 1)),
-        "label": list(policy_widgets.LABEL_RULES),
+        "label": list(scoring_settings.LABEL_RULES),
         "weights": [True, False],
         "overrides": [True, False],
     }
@@ -111,7 +111,7 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
         (f"Bank version {version_name(state.bank_version or 0)}", state.bank_version != other.bank_version),
         (str(state.grader), state.grader != other.grader),
         (f"min rating {min_rating}", state.min_rating != other.min_rating),
-        (policy_widgets.LABEL_RULES.get(state.label, state.label).lower(), state.label != other.label),
+        (scoring_settings.LABEL_RULES.get(state.label, state.label).lower(), state.label != other.label),
         ("with weights" if state.weighted else "without weights", state.weighted != other.weighted),
         ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),
     ]
@@ -132,7 +132,7 @@ def draw_state(project: Project, side: str, state: labels.Policy, other: labels.
                 st.selectbox("Grader", known["grader"], key=f"{side}-grader")
             with st.container(horizontal=True, vertical_alignment="bottom"):
                 st.selectbox("Min rating", known["tau"], key=f"{side}-tau", width=95)
-                rules = policy_widgets.LABEL_RULES
+                rules = scoring_settings.LABEL_RULES
                 st.selectbox("Label rule", known["label"], key=f"{side}-label", format_func=rules.__getitem__)
                 st.checkbox("Weights", key=f"{side}-weights", width="content")
                 st.checkbox("Overrides", key=f"{side}-overrides", width="content")
@@ -246,7 +246,7 @@ if len(frozen := answers.frozen_runs(project)) > 1:
         st.stop()
 if not any(grader.grades for grader in bank.label_graders(project)):
     ui.end_empty_screen("No grades yet.", "Grade the pool or import a graded file.", "grading", code="nothing-graded")
-looking = policy_widgets.require_view()
+looking = scoring_settings.require_view()
 start = default_states(project)
 kept = come_back(project)
 before, after = (read_state(project, side, start[side]) for side in SIDES)

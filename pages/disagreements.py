@@ -6,7 +6,7 @@ from exam_workbench import bank, labels, review
 from exam_workbench.records import for_tuning
 from exam_workbench.store import Project
 from pages.parts.review import case_acts, disagreement_tables as parts, disagreements_address, further_lists
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import scoring_settings, ui
 
 VIEWS = {
     "queue": "Disagreements",
@@ -20,7 +20,7 @@ def chosen_policy(project: Project) -> labels.Policy | None:
     """Return the scoring settings of the labels; None if nothing has been graded."""
     if not any(grader.grades for grader in bank.label_graders(project)):
         return None
-    return policy_widgets.require_view().policy
+    return scoring_settings.require_view().policy
 
 
 arrived = disagreements_address.apply_address()

@@ -5,7 +5,7 @@ import streamlit as st
 from exam_workbench import exchange, labels, text
 from exam_workbench.store import Project
 from pages.parts.export.export_files import draw_download, draw_other_files, draw_publishing
-from pages.parts.shared import policy_widgets, readiness, ui
+from pages.parts.shared import readiness, scoring_settings, ui
 
 # Boxes are side by side if they fit, otherwise below each other.
 STYLE = """
@@ -19,7 +19,7 @@ STYLE = """
 def draw_qrels(project: Project) -> tuple[labels.Policy, bool]:
     """Draw the qrels of the scoring settings with their basis; return the settings and whether the qrels are binary."""
     st.header("Labels as qrels", anchor=False)
-    policy = policy_widgets.require_view().policy
+    policy = scoring_settings.require_view().policy
     readiness.draw(project)
     base = labels.basis(project, policy)
     labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())

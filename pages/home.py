@@ -7,7 +7,7 @@ import streamlit as st
 from exam_workbench import bank, errors, exchange, labels, review
 from exam_workbench.store import Project
 from pages.parts.home import creation, file_imports, panels, tour
-from pages.parts.shared import policy_widgets, readiness, ui
+from pages.parts.shared import readiness, scoring_settings, ui
 
 WHAT_THIS_IS = (
     "People write exam questions, and a grader (an LLM judge) rates how well passages answer them. Relevance labels,"
@@ -26,7 +26,7 @@ STYLE = """
 def boards_alone(project: Project) -> None:
     """Draw the state of the project for a viewer who may see only its leaderboards."""
     board = None
-    if (view := policy_widgets.current_view()) is not None:
+    if (view := scoring_settings.current_view()) is not None:
         board = review.leading_systems(project, view.policy, view.measure, view.against)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(
@@ -56,7 +56,7 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
     progress: labels.Progress | None = None
     agreement, board = None, None
     stale: list[labels.Override] = []
-    if (view := policy_widgets.current_view()) is not None:
+    if (view := scoring_settings.current_view()) is not None:
         # Cached results appear at once.
         with st.spinner("Reading the grades", show_time=False):
             progress = labels.grading_progress(project, labels.basis(project, view.policy))
@@ -65,12 +65,12 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
             stale = review.stale_overrides(project) if progress.stale_overrides else []
     work, graded = review.to_curate(project, progress, person), progress is not None
     unsaved = sum(one.count for one in work.drafts)
-    grader = policy_widgets.current_grader(project)
+    grader = scoring_settings.current_grader(project)
     asked = "query" if grader and grader.method == "direct" else "question"
     if lead:
         next_line(bank.next_step(counts, progress.ungraded if progress else 0, unsaved, len(stale), asked))
     readiness.draw(project)
-    if view is not None and (said := policy_widgets.describe_succession(project, view.policy.grader, SAID_FOR)):
+    if view is not None and (said := scoring_settings.describe_succession(project, view.policy.grader, SAID_FOR)):
         st.container(key="succeeded").caption(f":material/info: {ui.plain(said)}")
     with st.container(key="doors", horizontal=True):
         for name, door in (
@@ -95,7 +95,7 @@ def draw_project_state(project: Project, counts: dict[str, int], lead: bool) -> 
 
 def qrels_download(project: Project) -> None:
     """Draw a button that downloads the labels as qrels in one click; the Export screen shows their basis."""
-    policy, author, file = policy_widgets.chosen_policy(project), ui.person(), f"{project.name}.qrels"
+    policy, author, file = scoring_settings.chosen_policy(project), ui.person(), f"{project.name}.qrels"
     ui.download(
         "Download qrels",
         lambda: exchange.record_export(project, author, "qrels", file, lambda: exchange.qrels_text(project, policy)),

@@ -23,7 +23,7 @@ from pages.parts.boards.leaderboard_views import (
     two_systems,
 )
 from pages.parts.graders import trust
-from pages.parts.shared import policy_widgets, readiness, ui, view_choice
+from pages.parts.shared import readiness, scoring_settings, ui, view_choice
 
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
@@ -151,7 +151,7 @@ def draw_systems(primary: Named, official: Named | None, further: list[Column], 
 
 
 project = ui.require_project(STYLE)
-looking = policy_widgets.require_view()
+looking = scoring_settings.require_view()
 policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(imported_leaderboards(project))
 official_measure = imported.get(against or "", measure)
@@ -166,12 +166,12 @@ with more:
     if against in imported:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against is not None:
-        same = measure if measures.parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
-        official_measure = policy_widgets.choose_measure(
+        same = measure if measures.parse_measure(measure).takes_judgments else scoring_settings.DEFAULT_MEASURE
+        official_measure = scoring_settings.choose_measure(
             "Official measure", cover=False, key=f"official {same}", default=same
         )
-    queries = policy_widgets.choose_queries()
-    ties = policy_widgets.choose_ties()
+    queries = scoring_settings.choose_queries()
+    ties = scoring_settings.choose_ties()
     test, differs_from = choose_test()
     choose_gold_run(project)
 screen = Screen(

@@ -10,7 +10,7 @@ from exam_workbench.measures import MEASURES as KNOWN, Ties
 from exam_workbench.records import imported_leaderboards, official_sources
 from exam_workbench.store import Project
 from pages.parts.boards import agreement_table, leaderboard_table
-from pages.parts.shared import policy_widgets, ui, view_choice
+from pages.parts.shared import scoring_settings, ui, view_choice
 
 SAME = "Measure of the column"
 RESAMPLES = 400
@@ -34,7 +34,7 @@ def cell_details(
     if row.row.source == "exam" and policy.bank_version is None:
         href = leaderboard_table.screen_link(
             "leaderboard", grader=str(policy.grader), tau=str(policy.min_rating),
-            label=policy_widgets.LABEL_RULES.get(policy.label, policy.label), measure=cell.measure,
+            label=scoring_settings.LABEL_RULES.get(policy.label, policy.label), measure=cell.measure,
             against=column.against, relevant=str(official.min_judgment), **{"over-queries": queries},
         )  # fmt: skip
     comparison = study.cell_comparison(project, row.row, column, official, ties, queries) if cell.queries else None
@@ -72,7 +72,7 @@ if not against_known:
     what = "No official leaderboard yet."
     ui.end_empty_screen(what, "Import judgments or an official leaderboard.", "home", "no-boards")
 st.caption("How well each combination of grader, min rating and measure agrees with the official leaderboard.")
-looking = policy_widgets.current_view()
+looking = scoring_settings.current_view()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     # Judgments and imported leaderboards can be compared before anything has been graded.
     against = looking.against if looking else None
@@ -106,15 +106,15 @@ with more:
         "Correlation", study.COEFFICIENTS, selection_mode="multi", default=list(study.COEFFICIENTS[:2]),
         format_func=study.TITLES.__getitem__, key="coefficients", bind="query-params",
     )  # fmt: skip
-    queries = policy_widgets.choose_queries()
-    ties = policy_widgets.choose_ties()
-    rules = choose_several("Label rules", list(policy_widgets.LABEL_RULES), "label-rules", "Best rating",
-                    format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
+    queries = scoring_settings.choose_queries()
+    ties = scoring_settings.choose_ties()
+    rules = choose_several("Label rules", list(scoring_settings.LABEL_RULES), "label-rules", "Best rating",
+                    format_func=scoring_settings.LABEL_RULES.__getitem__)  # fmt: skip
     numbers = choose_several(
         "Bank versions", [str(v.version) for v in bank.list_versions(project)], "versions", "Newest"
     )
 
-official = labels.Policy(min_judgment=policy_widgets.chosen_policy(project).min_judgment)
+official = labels.Policy(min_judgment=scoring_settings.chosen_policy(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = view_choice.choose_view([TABLE, HEAT], key="shape")

@@ -21,7 +21,7 @@ from exam_workbench.records import (
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.home import panels
-from pages.parts.shared import address, login, policy_widgets, presses, ui
+from pages.parts.shared import address, login, presses, scoring_settings, ui
 
 ROWS_A_PAGE = 25
 JOBS_SHOWN = 3
@@ -176,7 +176,7 @@ def draw_progress(project: Project, listed: Sequence[review.Work]) -> None:
 project, name, member = ui.require_project(STYLE), ui.person(), login.current_member()
 if text := find_guidelines(project).project:
     st.expander("Project guidelines", icon=":material/menu_book:").text(text)
-view = policy_widgets.current_view()
+view = scoring_settings.current_view()
 listed = review.my_work(project, name, member.theirs if member else None, view.policy if view else None)
 draw_news(project, name)
 names = ui.told_apart(pooled_queries(project))

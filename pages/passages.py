@@ -23,7 +23,7 @@ from pages.parts.review import (
     passage_panel as beside,
     rating_overrides as desk_parts,
 )
-from pages.parts.shared import address, html, people_here, policy_widgets, seen_labels, ui
+from pages.parts.shared import address, html, people_here, scoring_settings, seen_labels, ui
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, li
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
         return None, known[:1]
-    policy = policy_widgets.require_view().policy
+    policy = scoring_settings.require_view().policy
     own_grader = policy.grader or stored[0].spec.name
     others = [name for name in known if name != own_grader]
     beside = st.multiselect(

@@ -8,7 +8,7 @@ from exam_workbench import bank, text
 from exam_workbench.records import for_tuning
 from exam_workbench.store import Project
 from pages.parts.bank import bank_panels, editing_window, impact_panel, question_rows
-from pages.parts.shared import actions, address, people_here, policy_widgets, streamlit_bridge, ui
+from pages.parts.shared import actions, address, people_here, scoring_settings, streamlit_bridge, ui
 from pages.parts.shared.awaited_edits import TO_EDIT
 
 QUERIES = "queries"
@@ -109,7 +109,7 @@ project = for_tuning(ui.require_project(STYLE))
 queries = bank.query_overviews(project)
 if not queries:
     ui.end_empty_screen("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
-view = policy_widgets.current_view()
+view = scoring_settings.current_view()
 editing_window.open_for(project)
 with st.container():
     at = find_open_position(project, queries)
@@ -128,7 +128,7 @@ with right, st.container(key="impact"):
     people_here.draw_beside(project, query.query_id)
     impact_panel.draw_beside(project, query, view)
 with middle:
-    diagnosis, grader = None, policy_widgets.current_grader(project)
+    diagnosis, grader = None, scoring_settings.current_grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
     # Without pooled passages, as for exam items, there is nothing to diagnose.
     if view is not None and whole is None and query.pooled:

@@ -28,7 +28,7 @@ REASONS = {
     "refuse": 2,
     "remark": 2,
     "stop": 2,
-    "refused": 2,
+    "file_refusal": 2,
     "refuse_or_remark": 2,
 }
 """Calls that give the code and the reason of a line of a file, with the place of the code."""
@@ -38,7 +38,7 @@ PASSED_ON = (
     "code",
     "error.code",
     "refused.code",
-    "fault.code",
+    "known_fault.code",
     "broken.code",
     "found.code",
     "problems[0].code",

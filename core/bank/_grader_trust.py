@@ -166,20 +166,14 @@ def robustness_note(rates: list[FlipRate]) -> str:
     """Return the worst change that keeps answers, and the worst that should bring none, as a sentence."""
     if not rates:
         return ""
-    worst = [
-        max(
-            (rate for rate in rates if CHANGES[rate.change].keeps is keeps),
-            key=lambda rate: rate.share or 0,
-            default=None,
-        )
-        for keeps in (False, True)
-    ]
-    phrases = [
-        f"{rate.change} {rate.share:.0%} [{rate.low:.0%}, {rate.high:.0%}]"
-        for rate in worst
-        if rate is not None and rate.share is not None
-    ]
-    return f"Robustness probe of {rates[0].at:%Y-%m-%d}, highest flip rates: {', '.join(phrases)}."
+    phrases = []
+    for keeps, where in ((False, "without the answer"), (True, "with the answer")):
+        shares = {rate: rate.share for rate in rates if CHANGES[rate.change].keeps is keeps and rate.share is not None}
+        if shares:
+            worst = max(shares, key=shares.__getitem__)
+            phrases.append(f"{where}: {worst.change} {worst.share:.0%} [{worst.low:.0%}, {worst.high:.0%}]")
+    listed = "; ".join(phrases)
+    return f"Robustness probe of {rates[0].at:%Y-%m-%d}. Highest flip rates of changed passages {listed}."
 
 
 @as_act("see boards")

@@ -184,8 +184,7 @@ def _pooled_passages(project: Project, members: Mapping[int, str]) -> list[tuple
     return project.rows(
         "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
         " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
-        f" WHERE {_OF_QUERIES}"
-        " GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
+        f" WHERE {_OF_QUERIES} GROUP BY passage_id ORDER BY min((list_position($queries, query_key), position))",
         _query_parameters(members),
     )
 
@@ -195,8 +194,7 @@ def _pooled_judgments(project: Project, members: Mapping[int, str], source: str 
         Judgment(members[query], passage_id, value)
         for query, passage_id, value in project.rows(
             f"SELECT query_key, passage_id, value FROM {visible_rows(project, 'judgments')} JOIN sources USING "
-            "(source_key)"
-            " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
+            "(source_key) JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
             f" WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",
             _query_parameters(members) | {"source": source},

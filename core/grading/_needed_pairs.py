@@ -168,11 +168,9 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
     return (
         "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
         "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
-        "  THEN 'known'"
-        " WHEN EXISTS (SELECT * FROM sent_pairs() s WHERE s.grader_key = $grader"
+        "  THEN 'known' WHEN EXISTS (SELECT * FROM sent_pairs() s WHERE s.grader_key = $grader"
         "  AND s.question_text_key = n.question_text_key AND s.passage_text_key = n.passage_text_key)"
-        "  THEN 'sent'"
-        " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
+        "  THEN 'sent' WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
         "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
         "  THEN 'failed' ELSE 'ungraded' END AS state"
         f" FROM ({needed}) n"

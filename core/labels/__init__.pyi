@@ -98,6 +98,7 @@ from ._official_comparison import (
     compare as compare,
     compare_boards as compare_boards,
     correlation_shift as correlation_shift,
+    kendall_interval as kendall_interval,
     official_board as official_board,
 )
 from ._overrides import (

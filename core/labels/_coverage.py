@@ -265,8 +265,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     pairs = f"{asked} b JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL"
     ((needed, usable),) = project.rows(
         f"SELECT count(*), count(g.rating) FROM (SELECT DISTINCT b.text_key, t.text_key AS passage FROM {pairs}) p"
-        f" LEFT JOIN {ratings(base)} g"
-        " ON g.question_text_key = p.text_key AND g.passage_text_key = p.passage",
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = p.text_key AND g.passage_text_key = p.passage",
         parameters,
     )
     rows = project.rows(

@@ -130,8 +130,7 @@ def bank_topics(project: Project, base: Basis) -> Topics:
     """Return the topics of the bank's questions of positive weight."""
     rows = project.rows(
         "SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM "
-        f"{_topic_questions(base)}"
-        " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
+        f"{_topic_questions(base)} WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
         " ORDER BY min(query_key), min(question_key)",
         base.parameters,
     )
@@ -196,8 +195,7 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     )
     rows = project.rows(
         f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING "
-        "(query_key)"
-        " GROUP BY name, query_key, query_id, topic_id"
+        "(query_key) GROUP BY name, query_key, query_id, topic_id"
         # A run may have a ranking for the topic and one for its query. The topic's own ranking comes last and replaces
         # the other.
         " ORDER BY name, query_id = topic_id, query_key",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..measures import Correlation, Ties, bootstrap_samples, correlate_scores, parse_measure
+from ..measures import Correlation, Ties, bootstrap_intervals, bootstrap_samples, correlate_scores, parse_measure
 from ..records import find_source, imported_leaderboards
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Policy
@@ -243,6 +243,15 @@ def compare_boards(
         official.std_errors if within_error else None,
     )
     return Comparison(board, official, compared, correlation)
+
+
+def kendall_interval(compared: Comparison) -> tuple[float, float] | None:
+    """Return the 95 % interval of Kendall's tau-b over resampled queries; None if it cannot be computed."""
+    board, official = compared.board, compared.official
+    if compared.correlation.undefined or not board.per_query:
+        return None
+    known = official.per_query or official.scores
+    return bootstrap_intervals(board.per_query, known, ("kendall",), skipped=board.policy.skipped)["kendall"]
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ from ._means_and_tests import (
     t_test as t_test,
     wilson_interval as wilson_interval,
 )
-from ._measure import (
+from ._measure_families import (
     COVER as COVER,
     MEASURES as MEASURES,
     SUPPORT_PRECISION as SUPPORT_PRECISION,

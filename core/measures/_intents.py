@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..text import meaningful_words
-from ._measure import Measure, RunScores, trec_order
+from ._measure_families import Measure, RunScores, trec_order
 
 
 @dataclass(frozen=True)

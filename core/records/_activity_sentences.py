@@ -179,8 +179,7 @@ def _of_case(detail: Detail) -> str:
 def _override_phrase(detail: Detail) -> str:
     return (
         f"overrode the rating of {_question_phrase(detail)} for {_passage_phrase(detail)} with "
-        f"{detail.get('rating', '?')}"
-        f"{_format_if_given(detail, 'reason', ': {}')}"
+        f"{detail.get('rating', '?')}{_format_if_given(detail, 'reason', ': {}')}"
     )
 
 

@@ -63,8 +63,7 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
         " GROUP BY query_id ORDER BY first)"
     ).fetchall()[0][0]
     changing = (
-        "n.query_id = queries.query_id"
-        " AND (n.text, n.narrative, n.answer, n.further_answers) IS DISTINCT FROM"
+        "n.query_id = queries.query_id AND (n.text, n.narrative, n.answer, n.further_answers) IS DISTINCT FROM"
         " (queries.text, queries.narrative, queries.answer, queries.further_answers)"
         f" AND n.text <> n.query_id AND ({replace} OR queries.text = queries.query_id)"
     )

@@ -276,8 +276,7 @@ def response_runs(project: Project) -> list[ResponseRun]:
         ResponseRun(*row)
         for row in project.rows(
             "WITH sizes AS (SELECT run_key, count(*) AS responses, sum(words)::BIGINT AS words FROM responses"
-            "  GROUP BY run_key)"
-            " SELECT name, responses, words, count(DISTINCT passage_key), count(position),"
+            "  GROUP BY run_key) SELECT name, responses, words, count(DISTINCT passage_key), count(position),"
             " count(position) FILTER (len(citations) > 0) FROM sizes JOIN runs USING (run_key)"
             " JOIN rankings USING (run_key) LEFT JOIN response_sentences USING (passage_key)"
             " GROUP BY run_key, name, responses, words ORDER BY run_key"
@@ -414,8 +413,7 @@ def run_lengths(project: Project, cutoff: int) -> dict[str, Length]:
             " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
             "  FROM passage_texts SEMI JOIN top USING (text_key)),"
             " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
-            "  FROM plain),"
-            " spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
+            "  FROM plain), spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
             "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"
             " SELECT name, avg(words), avg(passages) FROM spent JOIN runs USING (run_key)"
             " GROUP BY run_key, name ORDER BY run_key",

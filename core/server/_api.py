@@ -20,7 +20,7 @@ from ..operations.registry import Operation
 from ..store import current_author
 from . import _api_requests as api_requests
 from ._access_control import NotReading, Visitor, guard_route
-from ._operation_runs import Asked, answer_streamed, answer_whole, shell_of, steer_run
+from ._operation_requests import Asked, answer_streamed, answer_whole, shell_of, steer_run
 
 
 async def show_job(request: Request, visitor: Visitor) -> Response:

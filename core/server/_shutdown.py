@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from ._operation_runs import stop_commands
+from ._operation_requests import stop_commands
 
 SIGNALS = signal.SIGINT, signal.SIGTERM
 

@@ -247,6 +247,7 @@ class Summary:
         graded: share of the needed pairs that have a rating, see `labels.graded_share`; None
             if the leaderboard needs no grades.
         audited: name of the measure whose scores an audit of these labels corrects; None without an audit.
+        queries, excluded: number of compared queries, and of queries that are left out because of ungraded pairs.
     """
 
     measure: str
@@ -256,6 +257,8 @@ class Summary:
     kendall: float | None
     graded: str | None
     audited: str | None
+    queries: int = 0
+    excluded: int = 0
 
     @property
     def unseparated(self) -> int | None:
@@ -284,7 +287,8 @@ class Summary:
             return ""
         if self.kendall is None:
             return f"Correlation with {self.against} is undefined"
-        return f"Kendall {self.kendall:z.2f} with {self.against}"
+        over = f" over {self.queries:,} of {self.queries + self.excluded:,} queries" if self.excluded else ""
+        return f"Kendall {self.kendall:z.2f} with {self.against}{over}"
 
     @property
     def grading(self) -> str:
@@ -330,6 +334,8 @@ def summarize_board(
         kendall=compared.correlation.kendall if compared else None,
         graded=graded_share(board.usable, board.needed) if board.needed else None,
         audited=audited,
+        queries=len(board.query_ids),
+        excluded=len(compared.queries.ungraded) if compared and compared.queries.left_out else 0,
     )
 
 

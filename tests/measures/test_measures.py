@@ -21,7 +21,7 @@ from exam_workbench.measures import (
     trec_order,
 )
 from exam_workbench.measures._intents import make_alpha_ndcg
-from exam_workbench.measures._measure import FAMILIES, MeasureScores, Qrels, RunScores
+from exam_workbench.measures._measure_families import FAMILIES, MeasureScores, Qrels, RunScores
 from tests.made.refusals import refusal
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)

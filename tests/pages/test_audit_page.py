@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from exam_workbench import audit as room, bank
 from exam_workbench.audit import Goal
+from exam_workbench.labels import leaderboard
 from exam_workbench.records import source_judgments
 from exam_workbench.store import Project
 from exam_workbench.types import Question
@@ -112,6 +113,14 @@ def test_what_is_taken_where_nobody_says_it_stands_in_the_fields_of_batches(plai
     app = press(app, "plan audit")
     audit = room.find_audit(plain)
     assert (audit.batch_size, audit.looks) == (60, 4)
+
+
+def test_a_pair_starts_with_the_two_best_systems(plain: Project) -> None:
+    app = visit("audit")
+    named(app.get("button_group"), "audit-aim").set_value("pair")
+    app = sound(app.run())
+    best = [system.run for system in leaderboard(plain, "nDCG@10").systems]
+    assert [named(app.selectbox, f"audit-{which}").value for which in ("first", "second")] == best[:2]
 
 
 def test_who_plans_on_a_pool_that_is_not_graded_is_told_first(plain: Project) -> None:

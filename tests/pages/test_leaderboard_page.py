@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from exam_workbench import bank
-from exam_workbench.labels import Policy, compare, leaderboard, per_query_scores
+from exam_workbench.labels import Policy, compare, kendall_interval, leaderboard, per_query_scores
 from exam_workbench.records import gold_name
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
@@ -80,6 +80,18 @@ class TestLeaderboard:
         assert metric(app, "metric tau_AP") == f"{expected.correlation.tau_ap:.3f}"
         assert metric(app, "metric Pearson") == f"{expected.correlation.pearson:.3f}"
         assert metric(app, "metric systems") == "4"
+        interval = kendall_interval(expected)
+        assert interval is not None and numbers(note(app, "kendall-interval"))[-2:] == pytest.approx(
+            [abs(bound) for bound in interval], abs=5e-4
+        )
+
+    def test_systems_under_two_measures_are_not_compared_as_if_under_one(self, shared: Project) -> None:
+        app = visit("leaderboard", view="Two systems")
+        assert not shows(app, "different-measures")
+        second = next(box for box in app.selectbox if box.label == "Second leaderboard")
+        other = next(name for name in second.options if "AP" in name and "nDCG" not in name)
+        second.set_value(other)
+        assert shows(sound(app.run()), "different-measures")
 
     def test_a_correlation_of_two_systems_is_undefined_and_says_why(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, {run: RUNS[run] for run in ("good", "poor")})

@@ -8,8 +8,8 @@ from exam_workbench.bank._asked_questions import question_text_key
 from exam_workbench.labels import Policy, basis, label_qrels
 from exam_workbench.store import Project
 from exam_workbench.types import GraderSpec, Question
-from pages.parts.shared import policy_widgets
-from pages.parts.shared.policy_widgets import LABEL_RULES
+from pages.parts.shared import scoring_settings
+from pages.parts.shared.scoring_settings import LABEL_RULES
 from tests.bank.test_succession import FORMER, LATER, work
 from tests.made.projects import fill, grade
 from tests.made.refusals import mentions
@@ -67,7 +67,7 @@ def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> Non
     app = visit("disagreements")
     assert not named(app.selectbox, "tau").disabled
     assert named(app.selectbox, "measure").disabled
-    assert named(app.selectbox, "measure").help.startswith(policy_widgets.NO_EFFECT)
+    assert named(app.selectbox, "measure").help.startswith(scoring_settings.NO_EFFECT)
     assert not named(visit("question_bank").selectbox, "measure").disabled
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from exam_workbench.jobs import find_jobs
 from exam_workbench.server import stop_commands_on_signal
-from exam_workbench.server._operation_runs import Asked, Running
+from exam_workbench.server._operation_requests import Asked, Running
 from exam_workbench.store import open_project
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, well
 from tests.made.requests import requested

@@ -15,7 +15,7 @@ from exam_workbench.operations import find_operation
 from exam_workbench.operations.registry import Operation
 from exam_workbench.records import acting_with, find_token, make_token
 from exam_workbench.server._api_requests import check_values, request_parameters
-from exam_workbench.server._operation_runs import Asked, Running
+from exam_workbench.server._operation_requests import Asked, Running
 from exam_workbench.store import ACTS, Project, open_project
 from tests.made.endpoint_server import EndpointServer
 from tests.made.requests import requested

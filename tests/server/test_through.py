@@ -21,7 +21,7 @@ import pytest
 from exam_workbench import cli
 from exam_workbench.exchange import list_publications
 from exam_workbench.operations import every_operation, opening
-from exam_workbench.server import _operation_runs as operation_runs
+from exam_workbench.server import _operation_requests as operation_runs
 from exam_workbench.store import find_door, make_door, open_project
 from exam_workbench.store._opening import door_file
 from tests.cli.test_reading_together import ARGUMENTS, held as held_elsewhere

@@ -64,7 +64,8 @@ def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) ->
     board = leaderboard(project, "nDCG@10")
     groups = group_alike(found.board, remembered_pairs(project, found.board, "t"))
     share = graded_share(board.usable, board.needed)
-    expected = Summary("nDCG@10", len(RUNS), groups, "assessors", found.correlation.kendall, share, None)
+    queries = len(found.board.query_ids)
+    expected = Summary("nDCG@10", len(RUNS), groups, "assessors", found.correlation.kendall, share, None, queries)
     assert summarize_board(project, found.board, found) == expected
     said = {summarize_board(project, found.board, found, measure).auditing for measure in (None, "P@3", "nDCG@10")}
     assert len(said) == 3 and expected.auditing in said, "an audit of another measure is not one of these scores"

@@ -208,8 +208,7 @@ def _rating_side(project: Project, base: Basis) -> _Resolved:
             f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
             " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
             f" SEMI JOIN {visible_rows(project, 'overrides')} USING (question_key, passage_key) WHERE rating IS NOT "
-            "NULL"
-            " ORDER BY queries.query_key, position, question_key",
+            "NULL ORDER BY queries.query_key, position, question_key",
             base.parameters,
         ).to_pandas()
         counts = project.rows(f"SELECT query_id, count(rating) FROM {rated} GROUP BY 1", base.parameters)

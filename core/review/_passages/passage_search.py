@@ -393,8 +393,7 @@ def _own_judgments(project: Project, person: str) -> dict[int, int]:
     """Return a person's judgments by place: the key of the query in the upper 32 bits, that of the passage below."""
     rows = project.rows(
         f"SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')} JOIN sources USING "
-        "(source_key)"
-        " WHERE name = ?",
+        "(source_key) WHERE name = ?",
         [source_of(person)],
     )
     return {query << 32 | passage: value for query, passage, value in rows}

@@ -23,7 +23,7 @@ from exam_workbench.measures.answers import Scored
 from exam_workbench.run_names import short_names
 from exam_workbench.store import Project
 from pages.parts.answers import cases_desk
-from pages.parts.shared import actions, address, html, policy_widgets, ui
+from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 KEY = "answers-grid"
 MEASURES: dict[Measured, str] = {
@@ -213,7 +213,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
     offered = study.boards_to_choose_by(project, int(k))
-    policy = policy_widgets.chosen_policy(project)
+    policy = scoring_settings.chosen_policy(project)
     with st.spinner("Computing the coverage of the answers", show_time=False):
         covers = answers.cover_tables(project, evaluation, int(k), policy)
     waiting = answers.waiting_runs(evaluation, int(k))

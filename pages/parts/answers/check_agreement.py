@@ -95,8 +95,7 @@ def draw_agreement(project: Project, beside: str, verdicts: list[answers.PeopleS
     accepted = sum(verdict.acceptable for verdict in verdicts)
     st.container(key="verdicts-held").caption(
         f"Based on {text.how_many(len(verdicts), 'answers')}, {ui.as_percent(accepted / len(verdicts))} of them right. "
-        "Intervals"
-        " are 95%, from 1,000 resamples of questions.",
+        "Intervals are 95%, from 1,000 resamples of questions.",
         help="The best threshold has the highest kappa on a random half of the questions. “Held-out kappa” is its kappa"
         " on the other half.",
     )

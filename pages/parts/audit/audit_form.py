@@ -6,7 +6,7 @@ from exam_workbench import audit as room, bank, labels
 from exam_workbench.records import judgment_sources, run_names
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
-from pages.parts.shared import policy_widgets, presses, ui
+from pages.parts.shared import presses, scoring_settings, ui
 
 MEASURES = ("mean judgment@10 (DCG weights)", "mean judgment@5 (DCG weights)", "P@10", "P@5", "RBP(p=0.8)@10")
 AIMS: dict[room.Aim, str] = {
@@ -29,10 +29,13 @@ def draw_form(project: Project, name: str) -> None:
     Args:
         name: default name of the audit.
     """
-    policy = policy_widgets.require_view().policy
-    runs = run_names(project)
-    if not runs:
+    view = scoring_settings.require_view()
+    policy = view.policy
+    if not run_names(project):
         ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
+    # The best systems come first, because their difference is asked for most.
+    board = labels.leaderboard(project, view.measure, "exam", policy, with_ungraded=True)
+    runs = [system.run for system in board.systems]
     st.caption("The audit checks the leaderboard of the scoring settings above.")
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:

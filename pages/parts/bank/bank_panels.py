@@ -11,7 +11,7 @@ from exam_workbench import bank, grading, labels, measures, review, sentences, s
 from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window, proposal_list as bank_proposals
-from pages.parts.shared import html, policy_widgets, presses, ui, view_choice
+from pages.parts.shared import html, presses, scoring_settings, ui, view_choice
 from pages.parts.shared.awaited_edits import list_awaited
 
 PASSAGES_SHOWN = 10
@@ -66,7 +66,7 @@ def _describe_settings(question: types.Question) -> str:
 
 def draw_saved(project: Project, version: int) -> None:
     """Draw the panel after a save: the job that grades the new pairs, and the changes of the version."""
-    grader = bank.find_grader(project, policy_widgets.chosen_policy(project).grader)
+    grader = bank.find_grader(project, scoring_settings.chosen_policy(project).grader)
     plan = grading.make_plan(project, grader.spec, bank.latest_version(project))
     with st.container(border=True, key="just-saved"):
         if plan.to_grade:
@@ -159,7 +159,7 @@ def draw_versions(project: Project) -> None:
 @ui.errors()
 def draw_alone(project: Project, question: types.Question) -> None:
     """Draw the labels and the order of the systems for a query under one question alone."""
-    policy = policy_widgets.chosen_policy(project)
+    policy = scoring_settings.chosen_policy(project)
     others = bank.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(question.shown)

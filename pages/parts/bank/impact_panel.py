@@ -11,7 +11,7 @@ from exam_workbench.records import SCALE, passage_texts, source_judgments
 from exam_workbench.store import Project
 from exam_workbench.text import first_few, how_many
 from pages.parts.bank import bank_panels as bank_review, editing_window as bank_window
-from pages.parts.shared import html, job_progress, policy_widgets, presses, seen_labels, ui, view_choice
+from pages.parts.shared import html, job_progress, presses, scoring_settings, seen_labels, ui, view_choice
 
 FLIPS_SHOWN = 5
 QUERY = 40
@@ -20,7 +20,7 @@ BEGINNING = 60
 """Number of shown characters of the narrative when it is folded."""
 
 
-def draw_beside(project: Project, query: bank.QueryOverview, view: policy_widgets.View | None) -> None:
+def draw_beside(project: Project, query: bank.QueryOverview, view: scoring_settings.View | None) -> None:
     """Draw the narrative of the query and the effect of the unsaved changes, next to the questions.
 
     Args:
@@ -250,7 +250,7 @@ def _of_query(shown: _Shown, flips: Sequence[review.LabelChange], texts: Mapping
 def _describe_flip(change: review.LabelChange, policy: labels.Policy) -> str:
     after = html.name_label(change.after)
     if change.unknown:
-        sign = policy_widgets.sign_of_open(policy.label)
+        sign = scoring_settings.sign_of_open(policy.label)
         # Without a known rating, a mean can have any value.
         after = "?" if sign == "≈" and change.after is None else f"{sign} {change.after or 0}"
     return f"{html.name_label(change.before)} → {after}"

@@ -9,7 +9,7 @@ from exam_workbench import bank, errors, grading, jobs, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.bank import editing_window as bank_window
-from pages.parts.shared import model_place, policy_widgets, presses, ui
+from pages.parts.shared import model_place, presses, scoring_settings, ui
 
 PROPOSALS_A_PAGE = 10
 SHOWN_EMPTY = 5
@@ -306,7 +306,7 @@ def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
         st.caption(ui.plain(f"Current answer key: {question.answer_key}"))
     passages: list[grading.KeyPassage] = []
     with ui.errors():
-        passages = grading.passages_for_key(project, policy_widgets.chosen_policy(project), question)
+        passages = grading.passages_for_key(project, scoring_settings.chosen_policy(project), question)
     if not passages:
         st.text("No passage answers this question or is judged relevant. Grade the pool or import judgments first.")
         return

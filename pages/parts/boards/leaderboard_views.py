@@ -100,6 +100,10 @@ def correlation_strip(compared: labels.Comparison, with_what: str = "the officia
         ("systems", "Systems", str(result.systems), "Systems on both leaderboards"),
         width="content",
     )
+    interval = labels.kendall_interval(compared)
+    if interval is not None:
+        low, high = (ui.as_number(bound) for bound in interval)
+        st.container(key="kendall-interval").caption(f"95% interval of Kendall over resampled queries: {low} to {high}")
     st.caption(ui.plain(compared.queries.says))
 
 
@@ -237,6 +241,11 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         facts.append(("", "Difference", difference, "Mean score of the first system minus that of the second"))
         facts.append(("", "p", p, why))
     ui.draw_metrics(*facts, width="content")
+    if x.measure != y.measure:
+        st.container(key="different-measures").warning(
+            ui.plain(f"{x.measure} and {y.measure} are different measures. Their scores cannot be compared."),
+            icon=":material/warning:",
+        )
     if separated is not None:
         st.markdown(
             f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"

@@ -9,9 +9,9 @@ import streamlit as st
 
 from exam_workbench import audit, bank, exams, exchange, formats, labels, text
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.records import official_sources, ranking_scores, terms_of
+from exam_workbench.records import official_sources, ranking_scores, sealed_questions, terms_of
 from exam_workbench.store import Project
-from pages.parts.shared import policy_widgets, presses, ui
+from pages.parts.shared import presses, scoring_settings, ui
 
 
 def draw_download(
@@ -90,6 +90,9 @@ def draw_other_files(project: Project) -> None:
             return
         with _frame_kind("Whole project"):
             st.caption("All tables as Parquet files with a manifest. Import the file with `exam import project`.")
+            if sealed_questions(project):
+                st.caption("Questions are sealed. Open them on the Leaderboard, view *Sealed questions*, first.")
+                return
             ui.download(
                 "ZIP",
                 lambda: exchange.project_zip(project, author),
@@ -113,7 +116,7 @@ def _draw_files(project: Project, author: str, about: str, *files: File) -> None
 
 
 def _draw_report(project: Project, author: str) -> None:
-    view = policy_widgets.require_view()
+    view = scoring_settings.require_view()
     against = f"compared with {view.against}" if view.against else "without an official leaderboard"
     st.caption(
         f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and figures in one file that"
@@ -134,10 +137,10 @@ def _draw_board(project: Project, author: str) -> None:
         st.caption("No runs yet.")
         return
     source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source", bind="query-params")
-    measure = policy_widgets.choose_measure(
+    measure = scoring_settings.choose_measure(
         "Measure", cover=source == "exam", key="board measure", shares=source == "exam"
     )
-    policy = policy_widgets.chosen_policy(project)
+    policy = scoring_settings.chosen_policy(project)
     with st.container(horizontal=True):
         for ending, label, write in (
             ("tsv", "TSV", exchange.board_tsv),
@@ -212,7 +215,7 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
             st.container(key=f"published by {number}").markdown(
                 f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}"
             )
-            rule = policy_widgets.LABEL_RULES.get(policy["label"], policy["label"]).lower()
+            rule = scoring_settings.LABEL_RULES.get(policy["label"], policy["label"]).lower()
             st.container(key=f"publication {number}").caption(
                 ui.plain(
                     f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from exam_workbench import bank, errors, graders
 from exam_workbench.graders import Prompt
 from exam_workbench.store import Project, as_name
-from pages.parts.shared import job_plan, model_place, policy_widgets, presses, ui
+from pages.parts.shared import job_plan, model_place, presses, scoring_settings, ui
 
 
 class Form:
@@ -106,7 +106,7 @@ def choose_grader(project: Project, key: str, prompt: graders.Prompt | None = No
     names = {option: kept[option].name for option in fitting} | {kind: graders.GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
     # The default is the grader of the scoring settings.
-    spec = policy_widgets.current_grader(project)
+    spec = scoring_settings.current_grader(project)
     again = bank.settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed.

@@ -9,7 +9,7 @@ import streamlit as st
 from exam_workbench import bank, errors, graders, grading, jobs, review, text, types
 from exam_workbench.records import judgment_sources, passage_texts
 from exam_workbench.store import Project
-from pages.parts.shared import html, job_plan, look, policy_widgets, presses, ui
+from pages.parts.shared import html, job_plan, look, presses, scoring_settings, ui
 
 PASSAGES = 500
 """Largest number of a query's passages to choose from."""
@@ -229,7 +229,7 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
             label, job_plan.remember_and_start, project, chosen, request, icon=":material/science:",
             key="grade sample", disabled=not project.allows("grade"),
         )  # fmt: skip
-    outcome = grading.sample_outcome(project, grader.spec, sample, policy_widgets.chosen_policy(project))
+    outcome = grading.sample_outcome(project, grader.spec, sample, scoring_settings.chosen_policy(project))
     if outcome is not None:
         _draw_outcome(project, outcome, chosen)
 
@@ -238,8 +238,7 @@ def _draw_outcome(project: Project, sample: grading.SampleOutcome, chosen: job_p
     with st.container(key="sample-outcome"):
         st.markdown(
             f"**{sample.agreeing:,} of {text.how_many(sample.labelled, 'passages')} agree** with the assessors on"
-            " relevance"
-            f" (label from {sample.min_rating}, judgment from {sample.min_judgment})."
+            f" relevance (label from {sample.min_rating}, judgment from {sample.min_judgment})."
         )
         if sample.calls:
             rest = job_plan.cached_plan(project, chosen.grader, grading.Scope(retry_failed=True)).to_grade

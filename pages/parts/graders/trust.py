@@ -29,9 +29,15 @@ def draw(project: Project) -> None:
             _ask_grader(
                 project,
                 grader.spec,
-                lambda made, control: grading.probe_grader(project, made, ui.author(), control, pairs),
+                lambda made, control: _probe(project, grader, made, control, pairs),
             )
         _watch_button(project, grader.spec)
+
+
+def _probe(project: Project, grader: bank.StoredGrader, made: Grader, control: Any, pairs: int) -> None:
+    """Probe a grader, and make its card with the result."""
+    grading.probe_grader(project, made, ui.author(), control, pairs)
+    audit.make_card(project, grader, ui.author())
 
 
 def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
@@ -45,8 +51,7 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
     box.caption(
         ui.plain(
             f"Failed {ui.as_percent(shown['failed'])}, default ratings {ui.as_percent(shown['defaulted'])}, same "
-            "rating when"
-            f" asked again {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
+            f"rating when asked again {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
             f" cost {shown['cost'] or 0:.2f}."
         )
     )

@@ -12,7 +12,7 @@ from exam_workbench.records import pooled_queries
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.review import disagreement_tables, disagreements_address, settling_forms
-from pages.parts.shared import actions, address, html, policy_widgets, ui
+from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 SAID = "said of the cases"
 DONE = "done of the cases"
@@ -512,7 +512,7 @@ def _draw_filters(
         measure = "nDCG@10"
         if order in ("board", "kappa"):
             with st.container(width=150):
-                measure = policy_widgets.choose_measure("Measure", cover=False, key="check_measure")
+                measure = scoring_settings.choose_measure("Measure", cover=False, key="check_measure")
         settled = st.toggle("Show resolved", key="show_settled", width="content")
     filters = {
         "query": chosen or "",

@@ -8,7 +8,7 @@ import streamlit as st
 from exam_workbench import answers, measures, review, study, text
 from exam_workbench.records import Freeze, pooled_queries
 from exam_workbench.store import Project
-from pages.parts.shared import address, html, policy_widgets, ui
+from pages.parts.shared import address, html, scoring_settings, ui
 
 QUESTIONS_A_PAGE = 10
 KIND_NAMES = {
@@ -167,7 +167,7 @@ def _offer_measures(project: Project, k: int) -> dict[str, study.BoardChoice]:
     """Return the measures for the rankings, beginning with the measure and official leaderboard of the scoring
     settings.
     """
-    looking = policy_widgets.current_view()
+    looking = scoring_settings.current_view()
     if looking is None or not measures.parse_measure(looking.measure).takes_judgments:
         return study.boards_to_choose_by(project, k)
     found = study.boards_to_choose_by(project, k, looking.measure)
@@ -177,7 +177,7 @@ def _offer_measures(project: Project, k: int) -> dict[str, study.BoardChoice]:
 
 @ui.errors()
 def _measure_fall(project: Project, before: str, after: str, board: study.BoardChoice) -> answers.Fall | None:
-    policy = policy_widgets.chosen_policy(project)
+    policy = scoring_settings.chosen_policy(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     return project.cached(
         ("fall between freezes", before, after, board, policy),
@@ -309,9 +309,8 @@ def _draw_open_query(
             (sides[0], before, difference.before, ()),
             (sides[1], after, difference.after, difference.before),
         ):
-            side.html(
-                f"<style>{STYLE}</style><b>{html.as_html(name)}</b>{_top_html(top, {item.passage_id: item for item in other})}"
-            )
+            ranking = _top_html(top, {item.passage_id: item for item in other})
+            side.html(f"<style>{STYLE}</style><b>{html.as_html(name)}</b>{ranking}")
 
 
 def _draw_answers(difference: answers.QueryDifference) -> None:

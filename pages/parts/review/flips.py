@@ -9,7 +9,7 @@ from exam_workbench import bank, review
 from exam_workbench.records import passage_texts, pooled_queries
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
-from pages.parts.shared import actions, address, html, policy_widgets, ui
+from pages.parts.shared import actions, address, html, scoring_settings, ui
 
 KEY = "flips"
 KEPT = "place of the flips"
@@ -125,7 +125,7 @@ def _label_rows(
                 "passage": flip.passage_id,
                 "before": flip.before,
                 "after": flip.after,
-                "bound": policy_widgets.sign_of_open(changes.after.label)
+                "bound": scoring_settings.sign_of_open(changes.after.label)
                 if flip.open_pairs and flip.after is not None
                 else "",
                 "text": html.as_shown(ui.shorten_text(" ".join(text.split()), 150)),
@@ -153,7 +153,7 @@ def _passage_address(changes: review.StateChanges, query_id: str, passage_id: st
         **address.travelling(),
         "query": query_id,
         "passage": passage_id,
-        **{key: policy_widgets.LABEL_RULES.get(str(value), str(value)) for key, value in other.items()},
+        **{key: scoring_settings.LABEL_RULES.get(str(value), str(value)) for key, value in other.items()},
     }
 
 

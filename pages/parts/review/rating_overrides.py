@@ -10,7 +10,7 @@ from exam_workbench import bank, errors, labels, review, types
 from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import Place
-from pages.parts.shared import actions, html, policy_widgets, presses, ui, view_choice
+from pages.parts.shared import actions, html, presses, scoring_settings, ui, view_choice
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -152,7 +152,7 @@ def _change_overrides(project: Project, what: str, act: actions.Act, author: str
 
 def draw_effect(project: Project, desk: review.Desk, foretold: tuple[int | None, int | None] | None) -> None:
     """Draw the effect of tried or saved ratings on the label and the leaderboard."""
-    bench, view = present_bench(), policy_widgets.current_view()
+    bench, view = present_bench(), scoring_settings.current_view()
     kept: tuple[object, review.Effect] | None = st.session_state.get("override effect")
     if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:

@@ -66,8 +66,8 @@ def draw_plan(project: Project, grader: graders.Grader) -> grading.Request | Non
     top = st.number_input(
         "Top passages per run", 1, project.read(pool_depth), None, key="top", placeholder="The whole pool",
         disabled=not run_names(project), persist_state="session",
-        help="Grades only the passages within this rank of at least one run. This is enough for measures with this "
-        "cutoff. You can grade the remaining passages later.",
+        help="Grades only the passages within this rank of at least one run. This is enough for coverage and precision"
+        " with this cutoff. nDCG, AP and recall need the whole pool. You can grade the remaining passages later.",
     )  # fmt: skip
     scope = grading.Scope(queries=tuple(chosen) or None, top=top)
     with st.spinner("Counting pairs", show_time=False):

@@ -7,7 +7,7 @@ import streamlit as st
 
 from exam_workbench import bank, graders, grading, jobs
 from exam_workbench.store import Project
-from pages.parts.shared import job_plan, policy_widgets, presses, ui
+from pages.parts.shared import job_plan, presses, scoring_settings, ui
 
 LOG_LINES = 30
 PACES = ((15.0, 1.0), (60.0, 2.0))
@@ -332,7 +332,7 @@ def _draw_result_links(project: Project, job: jobs.BackgroundJob) -> None:
         if job.author == ui.person():
             ui.draw_link("question_bank", "See the impact")
         return
-    looks_by = policy_widgets.current_grader(project)
+    looks_by = scoring_settings.current_grader(project)
     if looks_by is None or looks_by.name == job.name:
         ui.draw_link("changes", "See the changes")
     else:

@@ -61,6 +61,15 @@ KINDS.judging = class extends Desk {
     return this.known.get(this.at);
   }
 
+  // A digit judges only a passage that is in view; otherwise it brings the passage back into view.
+  key(event) {
+    const { top, bottom } = this.find("div.passage")?.getBoundingClientRect() ?? { top: 0, bottom: 1 };
+    const hidden = bottom < 0 || top > window.innerHeight;
+    if (!hidden || !/^[0-9]$/.test(event.key) || isUsed(event)) return super.key(event);
+    swallow(event);
+    this.find("div.passage").scrollIntoView({ block: "center" });
+  }
+
   judge(what, value = null, key = this.at) {
     const { query, passage } = this.known.get(key);
     const seen = this.data.seen || this.labels.has(key);

@@ -8,7 +8,7 @@ import streamlit as st
 from exam_workbench.readiness_line import ReadinessLine, readiness_line
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import scoring_settings, ui
 
 GREYED = "few-graded"
 
@@ -19,7 +19,7 @@ def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None
     Args:
         after_sentence: the sentence of a leaderboard above the line already has the graded share and the audit.
     """
-    view = policy_widgets.current_view()
+    view = scoring_settings.current_view()
     if view is None:
         return None
     state = readiness_line(project, view.policy, view.measure)
