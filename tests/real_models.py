@@ -244,8 +244,8 @@ def ask_cases(
     for method, own in cases:
         grader = make_grader(method, {**parameters, **own}, {**built_in_prompts(), **OWN})
         sample(grader, parameters, temperature)
-        steps, case = grader.method, f"{method} {own.get('prompt', '')}".strip()
-        grader.method = lambda asked, passage, steps=steps, case=case: recorded(steps(asked, passage), case)
+        steps, case = grader.steps, f"{method} {own.get('prompt', '')}".strip()
+        grader.steps = lambda asked, passage, steps=steps, case=case: recorded(steps(asked, passage), case)
         some = items[chosen] if method == "choice" else pairs[chosen]
         asked = {n: Asked(one[1]) if method == "direct" else one[0] for n, one in enumerate(some)}
         passages = {n: one[-1] for n, one in enumerate(some)}

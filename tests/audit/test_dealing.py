@@ -111,13 +111,13 @@ def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Proje
 JUDGE_AND_DIE = """
 import os, sys
 from pathlib import Path
-from exam_workbench.audit import deal_ahead, find_audit, judge
+from exam_workbench.audit import deal_ahead, find_audit, judge_drawn
 from exam_workbench.store import open_project
 
 project = open_project(Path(sys.argv[1]))
 audit = find_audit(project)
 found = deal_ahead(project, audit, "ann", 1)[0]
-judge(project, audit, found.query.query_id, found.cards[0].passage_id, 2, "ann")
+judge_drawn(project, audit, found.query.query_id, found.cards[0].passage_id, 2, "ann")
 os._exit(9)
 """
 
