@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def _run(*names: str) -> list[str]:
     """Run benches at their smallest size; return the lines of their output."""
     command = [sys.executable, "bench/run.py", "--tiny", *names]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    # The reason of a failure goes to the report of the test.
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
 
 
 def _assert_figures(lines: list[str], least: int) -> None:
