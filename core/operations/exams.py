@@ -457,10 +457,9 @@ def fit_command(
     output = Output(analysis.as_dict())
     fit_statistics = analysis.statistics
     output.line(
-        f"{how_many(len(analysis.students), 'examinees')}, {how_many(len(analysis.items), 'items')}, model "
-        f"{analysis.fit.model},"
-        f" estimator {analysis.fit.estimator}: log-likelihood {fit_statistics.log_likelihood:.3f}, AIC "
-        f"{fit_statistics.aic:.1f}"
+        f"{how_many(len(analysis.students), 'examinees')}, {how_many(len(analysis.items), 'items')}, "
+        f"model {analysis.fit.model}, estimator {analysis.fit.estimator}:"
+        f" log-likelihood {fit_statistics.log_likelihood:.3f}, AIC {fit_statistics.aic:.1f}"
     )
     hidden = (
         ""

@@ -412,8 +412,8 @@ def judged_of(project: Project, double: Double) -> tuple[dict[str, int | None], 
         visible values would give a wrong count.
     """
     if double.passages is None:
-        everybody, pooled = _judged_counts(project), {one.query_id: one.pooled for one in query_overviews(project)}
-        counts = {name: everybody.get(name, {}).get(double.query_id, 0) for name in double.present}
+        judged, pooled = _judged_counts(project), {one.query_id: one.pooled for one in query_overviews(project)}
+        counts = {name: judged.get(name, {}).get(double.query_id, 0) for name in double.present}
         of = pooled.get(double.query_id, 0)
     else:
         places = {(double.query_id, passage_id) for passage_id in double.passages}

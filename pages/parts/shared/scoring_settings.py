@@ -202,9 +202,8 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
             present["rating"] = st.session_state["rating"] = labels.Policy.rating
         st.selectbox(
             "Rating", format_func=lambda rule: RATING_RULES.get(rule, rule), accept_new_options=True,
-            **widget_options("rating", "The rating that the grader wrote, or the expectation over its probabilities. "
-                                       "The"
-                      " expectation needs a grader that stored probabilities. Type your own cut points, such as"
+            **widget_options("rating", "The rating that the grader wrote, or the expectation over its probabilities."
+                      " The expectation needs a grader that stored probabilities. Type your own cut points, such as"
                       " expected:1,2,3,4,4.8", rules),
         )  # fmt: skip
         if said := describe_succession(project, str(present["grader"])):
