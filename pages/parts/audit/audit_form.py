@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from exam_workbench import audit as room, bank, labels
+from exam_workbench import audit as room, bank, labels, review
 from exam_workbench.records import judgment_sources, run_names
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -31,11 +31,12 @@ def draw_form(project: Project, name: str) -> None:
     """
     view = scoring_settings.require_view()
     policy = view.policy
-    if not run_names(project):
-        ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
+    leading = review.leading_systems(project, policy, view.measure, None)
     # The best systems come first, because their difference is asked for most.
-    board = labels.leaderboard(project, view.measure, "exam", policy, with_ungraded=True)
-    runs = [system.run for system in board.systems]
+    best = [system.run for system in leading.board.systems] if leading else []
+    runs = [*best, *(run for run in run_names(project) if run not in best)]
+    if not runs:
+        ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
     st.caption("The audit checks the leaderboard of the scoring settings above.")
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
