@@ -125,7 +125,8 @@ def test_a_pair_starts_with_the_two_best_systems(plain: Project) -> None:
 
 def test_a_measure_without_a_leaderboard_leaves_the_form_as_it_is(plain: Project) -> None:
     app = visit("audit", measure="n-EXAM@20")
-    assert not app.error and named(app.button, "plan audit")
+    assert not app.error
+    assert named(app.button, "plan audit")
 
 
 def test_who_plans_on_a_pool_that_is_not_graded_is_told_first(plain: Project) -> None:
