@@ -44,7 +44,7 @@ class ReadinessLine:
         return self.usable < FEWEST_GRADED * self.needed
 
 
-@as_act("see boards")
+@as_act("see boards", at_face=False)
 def readiness_line(project: Project, policy: Policy, measure: str) -> ReadinessLine:
     """Return the readiness of the leaderboard of a measure.
 

@@ -1,5 +1,5 @@
 """The question bank: questions, drafts, proposals, saving; and the catalogue of graders, prompts and prices."""
 
-import lazy_loader
+from ..store import attach_face
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_face(__name__, __file__)

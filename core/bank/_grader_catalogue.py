@@ -130,8 +130,9 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     Raises:
         InputError: nothing is graded, the grader is unknown or has no grades, or several graders match.
     """
-    known = label_graders(project) if name is None else stored_graders(project)
-    if not known:
+    known = stored_graders(project)
+    # Graders of citations come last.
+    if not known or (name is None and known[0].spec.rates_citations):
         raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
     if name is None:
         return known[0]

@@ -98,7 +98,7 @@ def _top_name(name: str) -> str:
     """Return the first word of a command's name; the whole name if that word is a command with arguments."""
     word = name.partition(" ")[0]
     own = read_descriptions().get(word)
-    return name if own is not None and any(one.option.positional for one in own.parameters) else word
+    return name if own is not None and own.takes_words else word
 
 
 def _group_of(word: str, own: Description | None, found: list[Description]) -> click.Group:

@@ -35,7 +35,7 @@ class Description:
         reads: whether it never changes the project, for all values of its request.
         has_json: whether its result is also printed as JSON.
         not_json: parameters that select another form than JSON.
-        parameters: all values of its request, in the order of the help.
+        records: all values of its request, in the order of the help, as in the table.
     """
 
     name: str
@@ -44,26 +44,33 @@ class Description:
     opens: bool
     reads: bool
     has_json: bool
-    not_json: tuple[str, ...]
-    parameters: tuple[Parameter, ...]
+    not_json: Sequence[str]
+    records: Sequence[Mapping[str, Any]]
+
+    @functools.cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """All values of its request. They are made when they are needed, because the table has more than a thousand."""
+        return tuple(map(_parameter_of, self.records))
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether it has arguments, so that a further word is not the name of a subcommand."""
+        return any("positional" in record for record in self.records)
 
 
 @functools.cache
 def read_descriptions() -> dict[str, Description]:
     """Return all operations by name, from the table."""
-    return {record["name"]: _make_description(record) for record in json.loads(TABLE.read_bytes())}
+    records = json.loads(TABLE.read_bytes())
+    return {record["name"]: Description(records=record.pop("parameters"), **record) for record in records}
 
 
-def _make_description(record: dict[str, Any]) -> Description:
-    parameters = tuple(map(_parameter_of, record.pop("parameters")))
-    return Description(**{**record, "not_json": tuple(record["not_json"])}, parameters=parameters)
-
-
-def _parameter_of(record: dict[str, Any]) -> Parameter:
-    make = Argument if record.pop("positional", False) else Option
-    parts = {name: record.pop(name) for name in ("name", "many", "default", "required")}
-    kind = KINDS[record.pop("kind")]
-    return Parameter(option=make(*record.pop("names", ()), **record), kind=kind, **parts)
+def _parameter_of(record: Mapping[str, Any]) -> Parameter:
+    option = dict(record)
+    make = Argument if option.pop("positional", False) else Option
+    parts = {name: option.pop(name) for name in ("name", "many", "default", "required")}
+    kind = KINDS[option.pop("kind")]
+    return Parameter(option=make(*option.pop("names", ()), **option), kind=kind, **parts)
 
 
 def table_of(operations: Sequence[Operation]) -> str:
@@ -74,7 +81,7 @@ def table_of(operations: Sequence[Operation]) -> str:
             "help": operation.help,
             "at_shell": operation.at_shell,
             "opens": "project" in operation.request.special,
-            "reads": operation.always_reads,
+            "reads": operation.reads is True,
             "has_json": operation.has_json,
             "not_json": operation.not_json,
             "parameters": list(map(_record_of, operation.parameters)),

@@ -1,5 +1,5 @@
 """Labels, coverage and leaderboards from grades under a policy, in SQL and in memory for one query."""
 
-import lazy_loader
+from ..store import attach_face
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_face(__name__, __file__)

@@ -199,19 +199,16 @@ class Readiness(PairCounts):
 
 
 @as_act("see boards")
+@cached()
 def label_readiness(project: Project, base: Basis) -> Readiness:
     """Return the completeness of the labels of a policy."""
-
-    def compute() -> Readiness:
-        counted = grading_progress(project, base)
-        counts = {one.name: getattr(counted, one.name) for one in fields(PairCounts)}
-        return Readiness(
-            **counts,
-            unlabelled_passages=counted.labels[None],
-            speaking_passages=len(speaking_passages(project, base.version)),
-        )
-
-    return project.cached(("readiness", base.policy, base.key), compute)
+    counted = grading_progress(project, base)
+    counts = {one.name: getattr(counted, one.name) for one in fields(PairCounts)}
+    return Readiness(
+        **counts,
+        unlabelled_passages=counted.labels[None],
+        speaking_passages=len(speaking_passages(project, base.version)),
+    )
 
 
 def pairs_needed(project: Project, base: Basis, measure: Measure) -> dict[str, Any]:

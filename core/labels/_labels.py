@@ -175,20 +175,14 @@ def _make_layout(project: Project, base: Basis, depth: int) -> Layout:
 
 def _read_grades(project: Project, base: Basis, layout: Layout, depth: int) -> Matrices:
     """Return the grader's ratings. They have their own cache, because frequent overrides do not change them."""
-
-    def fill_matrices() -> Ratings:
-        return _fill_matrices(
-            project, base, layout, graded_sql(base), np.full(int(layout.starts[-1]), MISSING, np.int8)
-        )
-
-    if layout.starts[-1] > KEPT:
-        return Matrices(layout, fill_matrices())
     # A saved bank version leaves most layouts unchanged. Only the ratings of the latest layout are kept.
     key = ("grades", *base.rated, base.version, depth)
-    kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"}))
+    small = layout.starts[-1] <= KEPT
+    kept = project.cached(key, dict[bytes, Ratings], frozenset({"grades"})) if small else {}
     flat = kept.get(layout.mark)
     if flat is None:
-        flat = fill_matrices()
+        empty = np.full(int(layout.starts[-1]), MISSING, np.int8)
+        flat = _fill_matrices(project, base, layout, graded_sql(base), empty)
         kept.clear()
         kept[layout.mark] = flat
     return Matrices(layout, flat)
@@ -205,7 +199,7 @@ def _fill_matrices(project: Project, base: Basis, layout: Layout, ratings: str, 
 
     def read_batches(batches: Iterable[pa.RecordBatch]) -> Ratings:
         for batch in batches:
-            question, passage, rating = (array_of(batch.column(i)) for i in range(3))
+            question, passage, rating = map(array_of, batch.columns)
             for rows in questions:
                 at = rows.of(question)
                 asked = at != _NO_QUESTION

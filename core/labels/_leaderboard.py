@@ -11,7 +11,8 @@ from ..measures import correlate_scores, system_score
 from ..records import Length, readable_texts, visible_rows
 from ..store import Project, as_act
 from ..text import first_few, how_many
-from . import Policy, Scores, basis, graded_pairs
+from ._basis import Policy, basis, graded_pairs
+from ._coverage import Scores
 
 FEWEST_GRADED = 0.5
 """The share of graded pairs below which the order of the systems mostly reflects the ungraded pairs."""

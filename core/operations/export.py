@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from .. import audit
+from .. import audit, exams
 from ..bank import how_to_grade
 from ..errors import GradingError, InputError
 from ..exchange import (
@@ -24,7 +24,7 @@ from ..exchange import (
     export_grades,
     export_project,
     graded_file,
-    list_publications as published,
+    list_publications,
     manifest_json,
     nugget_docs_zip,
     nugget_grades_jsonl,
@@ -72,11 +72,16 @@ class Asked:
     binary: bool
     measure: str
     policy: Policy
-    manifest: Path | None
+    manifest: Manifest | None
     save_manifest: Path | None
     note: str
     require_complete: bool
     form: str | None = None
+
+    @property
+    def chosen(self) -> str | None:
+        """The named source, grader or query; None if none was named."""
+        return None if self.source == "exam" else self.source
 
     def deliver(self, content: bytes) -> None:
         deliver_files({self.output: content})
@@ -91,33 +96,13 @@ class Asked:
         )
 
 
-def export_file(project: Project, what: str, asked: Asked) -> bytes:
-    """Write an exported file, record it once the file is in place, and return its content.
-
-    Raises:
-        InputError: it cannot be made or written.
-        ProjectError: the disk is full.
-        GradingError: the labels are incomplete, but were required to be complete.
-    """
-    content = _CONTENTS[what](project, asked)
-    if what in _DELIVERED:
-        if what != "leaderboard" or asked.form is None:
-            asked.deliver(content)
-        _record_export(project, what, asked.output)
-    return content
-
-
 def _record_export(project: Project, what: str, output: str, **details: str) -> None:
     with project.transaction() as cursor:
         log_action(cursor, current_author(), f"export {what}", file=Path(output).name, **details)
 
 
-def export_folder(project: Project, what: str, asked: Asked) -> None:
-    """Write the whole project, or its grades with rankings and questions, as Parquet.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+def _export_folder(project: Project, what: str, asked: Asked) -> None:
+    """Write the whole project, or its grades with rankings and questions, as Parquet."""
     if asked.output == "-":
         raise InputError(
             "folder-to-standard-output",
@@ -135,7 +120,7 @@ def export_folder(project: Project, what: str, asked: Asked) -> None:
 def _export_qrels(project: Project, asked: Asked) -> bytes:
     author = current_author()
     if asked.manifest is not None:
-        return reproduce_qrels(project, _read_manifest_file(asked.manifest), author, asked.deliver)
+        return reproduce_qrels(project, asked.manifest, author, asked.deliver)
     if asked.source == "exam":
         _check_labels(project, asked)
     elif asked.save_manifest or asked.require_complete:
@@ -152,10 +137,6 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
     asked.deliver(content)
     _record_export(project, "qrels", asked.output, source=asked.source)
     return content
-
-
-def _read_manifest_file(file: Path) -> Manifest:
-    return read_manifest(read_small(file), str(file))
 
 
 def _check_labels(project: Project, asked: Asked) -> None:
@@ -194,9 +175,7 @@ def _check_labels(project: Project, asked: Asked) -> None:
 
 def _export_bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return reproduce_bundle(
-            project, _read_manifest_file(asked.manifest), current_author(), audit.audit_files, asked.deliver
-        )
+        return reproduce_bundle(project, asked.manifest, current_author(), audit.audit_files, asked.deliver)
     _check_labels(project, asked)
     return bundle_publication(
         project, asked.policy, current_author(), asked.binary, asked.note, audit.audit_files, asked.deliver
@@ -208,10 +187,6 @@ def _export_bank(project: Project, asked: Asked) -> bytes:
         return bank_in_form(project, asked.form, asked.policy.bank_version).encode()
     make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
     return make(project, asked.policy.bank_version).encode()
-
-
-def _export_graded(project: Project, asked: Asked) -> bytes:
-    return graded_file(project, None if asked.source == "exam" else asked.source)
 
 
 def _export_leaderboard(project: Project, asked: Asked) -> bytes:
@@ -228,31 +203,14 @@ def _export_leaderboard(project: Project, asked: Asked) -> bytes:
     return content
 
 
-def _export_exam(project: Project, asked: Asked) -> bytes:
-    # Imported here, because only this export needs it.
-    from ..exams import exam_json
-
-    return exam_json(project, None if asked.source == "exam" else asked.source).encode()
-
-
-def _responses_matrix(project: Project, asked: Asked) -> bytes:
-    from ..exams import answers_csv
-
-    return answers_csv(project, None if asked.source == "exam" else asked.source).encode()
-
-
-def _export_runs(project: Project, asked: Asked) -> bytes:
-    return runs_zip(project)
-
-
 _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "qrels": _export_qrels,
     "bank": _export_bank,
-    "graded": _export_graded,
+    "graded": lambda project, asked: graded_file(project, asked.chosen),
     "leaderboard": _export_leaderboard,
-    "exam": _export_exam,
-    "responses-matrix": _responses_matrix,
-    "runs": _export_runs,
+    "exam": lambda project, asked: exams.exam_json(project, asked.chosen).encode(),
+    "responses-matrix": lambda project, asked: exams.answers_csv(project, asked.chosen).encode(),
+    "runs": lambda project, asked: runs_zip(project),
     "queries": lambda project, asked: queries_jsonl(project, asked.form is not None).encode(),
     "nugget-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, False).encode(),
     "nugget-doc-grades": lambda project, asked: nugget_grades_jsonl(project, asked.policy, True).encode(),
@@ -262,7 +220,7 @@ _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
 }
 
 _DELIVERED = _CONTENTS.keys() - {"qrels", "bundle"}
-"""Exports of a file that `export_file` writes; the others write and record theirs themselves."""
+"""Exports of a file that `export` writes; the others write and record theirs themselves."""
 FORMS_OF = {"bank": tuple(FORMS), "queries": ("autojudge",), "leaderboard": tuple(BOARD_FORMS)}
 """Forms of other tools, by exported content."""
 FOLDERS = ("project", "grades")
@@ -345,31 +303,29 @@ def export(
             f"--form {form} cannot be combined with {what}.",
             "Available: " + "; ".join(f"{kind}: {', '.join(forms)}" for kind, forms in FORMS_OF.items()) + ".",
         )
-    if manifest is not None:
-        _check_alone(given)
-    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete, form)
-    if what in ("graded", "project"):
-        warn_of_terms(project)
-    if what in FOLDERS:
-        export_folder(project, what, asked)
-        content = b""
-    else:
-        content = export_file(project, what, asked)
-    if output == "-":
-        write_bytes(content)
-        return None
-    return f"Wrote {output}."
-
-
-def _check_alone(given: frozenset[str]) -> None:
-    """Refuse options that would conflict with a manifest."""
-    if chosen := given - {"what", "output", "manifest"}:
+    if manifest is not None and (chosen := given - {"what", "output", "manifest"}):
         names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
         raise InputError(
             "options-exclude-each-other",
             f"--manifest cannot be combined with {names}.",
             "Remove these options.",
         )
+    published = None if manifest is None else read_manifest(read_small(manifest), str(manifest))
+    asked = Asked(output, source, binary, measure, policy, published, save_manifest, note, require_complete, form)
+    if what in ("graded", "project"):
+        warn_of_terms(project)
+    if what in FOLDERS:
+        _export_folder(project, what, asked)
+        return f"Wrote {output}."
+    content = _CONTENTS[what](project, asked)
+    if what in _DELIVERED:
+        if what != "leaderboard" or form is None:
+            asked.deliver(content)
+        _record_export(project, what, output)
+    if output == "-":
+        write_bytes(content)
+        return None
+    return f"Wrote {output}."
 
 
 FIGURES = (
@@ -484,7 +440,7 @@ def publications(
 
     With --json, print their manifests, from which you can reproduce them.
     """
-    manifests = published(project)
+    manifests = list_publications(project)
     return Output({"publications": manifests}).table(
         ("publication", "published at", "by", "grader", "bank", "lines", "note"),
         [

@@ -92,11 +92,6 @@ class Operation:
         """Whether it leaves the project unchanged with some values."""
         return self.reads is not False
 
-    @property
-    def always_reads(self) -> bool:
-        """Whether it leaves the project unchanged with all values."""
-        return self.reads is True
-
     def only_reads(self, values: Given) -> bool:
         """Whether it leaves the project unchanged with these values."""
         return self.reads(values) if callable(self.reads) else self.reads

@@ -1,5 +1,5 @@
 """Review by people: effects of changes, disagreements between two sides, adjudication, and single passages."""
 
-import lazy_loader
+from ..store import attach_face
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_face(__name__, __file__)

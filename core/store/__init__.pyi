@@ -51,6 +51,7 @@ from ._project import (
     Project as Project,
     as_act as as_act,
     as_name as as_name,
+    attach_face as attach_face,
     by_query as by_query,
     cached as cached,
     current_author as current_author,

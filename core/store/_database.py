@@ -20,12 +20,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
 from ..atomic_files import WorkingFolder
-from ..errors import InputError, ProjectError
+from ..errors import EngineError, InputError, ProjectError
 from ._engine import (
     engine_config,
     explain_database_error,
@@ -143,6 +143,7 @@ class Repeated(threading.Thread):
 
 
 Connection = duckdb.DuckDBPyConnection
+T = TypeVar("T")
 
 GIVEN_UP = (duckdb.FatalException, duckdb.InternalException)
 """After one of these errors DuckDB refuses every statement until the file is closed and opened again."""
@@ -218,9 +219,8 @@ class Database:
     def version(self, tables: Collection[str] | None = None) -> int:
         """Return a number that grows with every commit to one of these tables; None stands for all tables."""
         versions = _versions.get(self._file, {})
-        return max(
-            (at for table, at in versions.items() if tables is None or table in tables or table == EVERY), default=0
-        )
+        read = versions.keys() if tables is None else versions.keys() & {*tables, EVERY}
+        return max(map(versions.__getitem__, read), default=0)
 
     def committed(self, tables: Collection[str] = (EVERY,)) -> None:
         """Note that tables of the file may have changed."""
@@ -291,7 +291,17 @@ class Database:
         Raises:
             ProjectError: the file could not be opened again.
         """
-        cursor = self._enter()
+        with self._gate:
+            if self.closed and not self.in_block:
+                raise ProjectError(
+                    "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
+                )
+            # A block inside a block must not wait for the outer one to end.
+            if self._given_up is not None and not self.in_block:
+                self._wait_and_reopen(self._given_up)
+            cursor = self._connection.cursor()
+            self._blocks += 1
+            self._mine.blocks = getattr(self._mine, "blocks", 0) + 1
         given_up: str | None = None
         try:
             with cursor:
@@ -304,37 +314,45 @@ class Database:
                 raise told from error
             raise
         finally:
-            self._leave(given_up)
+            with self._gate:
+                self._blocks -= 1
+                self._mine.blocks -= 1
+                self._given_up = self._given_up or given_up
+                self._gate.notify_all()
 
-    def _enter(self) -> Connection:
-        with self._gate:
-            if self.closed and not self.in_block:
-                raise ProjectError(
-                    "project-closed", f"{self.path.name} was closed.", "Reload the page and choose a project."
-                )
-            # A block inside a block must not wait for the outer one to end.
-            if self._given_up is not None and not self.in_block:
-                if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
-                    raise ProjectError(
-                        "database-kept-open",
-                        f"The database of {self.path.name} failed, and earlier work still keeps it open.",
-                        "Restart the app or the command. Saved changes are not lost.",
-                    )
-                if self._given_up is not None:
-                    self._reopen(self._given_up)
-            cursor = self._connection.cursor()
-            self._blocks += 1
-            self._mine.blocks = getattr(self._mine, "blocks", 0) + 1
-            return cursor
+    def read(self, work: Callable[[Connection], T]) -> T:
+        """Call `work` with a cursor and return its result; repeat the call once if the database fails.
 
-    def _leave(self, given_up: str | None) -> None:
-        with self._gate:
-            self._blocks -= 1
-            self._mine.blocks -= 1
-            self._given_up = self._given_up or given_up
-            self._gate.notify_all()
+        Raises:
+            EngineError: the database failed twice.
+        """
+        try:
+            with self.cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP:
+            if self.in_block:
+                # The surrounding block still uses the old connection and must end first.
+                raise
+        try:
+            with self.cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP as error:
+            raise EngineError(
+                "database-failed",
+                f"The database failed twice at the same request: {first_line(error)}",
+                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
+                " this message.",
+            ) from error
 
-    def _reopen(self, reason: str) -> None:
+    def _wait_and_reopen(self, reason: str) -> None:
+        if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
+            raise ProjectError(
+                "database-kept-open",
+                f"The database of {self.path.name} failed, and earlier work still keeps it open.",
+                "Restart the app or the command. Saved changes are not lost.",
+            )
+        if self._given_up is None:
+            return
         _log.error("%s: database failed (%s), opening it again", self.path, reason)
         self._connection.close()
         self._connection = open_connection(self.path, self.read_only)

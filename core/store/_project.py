@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import duckdb
+import lazy_loader
 
 from ..errors import EngineError, InputError
 from ..text import clean_text, one_line
@@ -90,11 +91,6 @@ class Project(Acting):
     def cursor(self) -> Iterator[Cursor]:
         """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats failed work."""
         self._check_reading()
-        with self._cursor() as cursor:
-            yield cursor
-
-    @contextmanager
-    def _cursor(self) -> Iterator[Cursor]:
         with self._database.cursor() as cursor:
             yield cursor
 
@@ -105,26 +101,7 @@ class Project(Acting):
             EngineError: the database failed twice.
         """
         self._check_reading()
-        return self._read(work)
-
-    def _read(self, work: Callable[[Cursor], T]) -> T:
-        try:
-            with self._cursor() as cursor:
-                return work(cursor)
-        except GIVEN_UP:
-            if self._database.in_block:
-                # The surrounding block still uses the old connection and must end first.
-                raise
-        try:
-            with self._cursor() as cursor:
-                return work(cursor)
-        except GIVEN_UP as error:
-            raise EngineError(
-                "database-failed",
-                f"The database failed twice at the same request: {first_line(error)}",
-                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
-                " this message.",
-            ) from error
+        return self._database.read(work)
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Return every row of a query as tuples.
@@ -136,11 +113,11 @@ class Project(Acting):
         return self._known(sql, parameters)
 
     def _known(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
-        key, version = _cache_key(sql, parameters), self.version(tables_read(sql))
+        key, version = _cache_key(sql, parameters), self._database.version(tables_read(sql))
         rows: Any = MISSING if key is None else self._rows.find(key, version)
         if rows is MISSING:
             written, left = written_in(sql, parameters)
-            rows = self._read(lambda cursor: cursor.execute(written, left).fetchall())
+            rows = self._database.read(lambda cursor: cursor.execute(written, left).fetchall())
             if key is not None and _can_be_kept(rows):
                 self._rows.keep(key, version, rows)
         return list(rows)
@@ -150,7 +127,7 @@ class Project(Acting):
         self._check_reading()
         written, left = written_in(sql, parameters)
         # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
-        return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
+        return self._database.read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
         """Return the result of `take` on the record batches of a query, which are never in memory all at once.
@@ -160,11 +137,12 @@ class Project(Acting):
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
-        return self._read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
+        return self._database.read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """Return the first column of the first row of a query, or None without rows."""
-        rows = self.rows(sql, parameters)
+        self._check_reading()
+        rows = self._known(sql, parameters)
         return rows[0][0] if rows else None
 
     @contextmanager
@@ -291,9 +269,14 @@ class Project(Acting):
 
 
 def as_act(
-    act: ActName,
+    act: ActName, at_face: bool = True
 ) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
-    """Decorate a function of a project: each call checks the role, and its reads and writes belong to the act."""
+    """Decorate a function of a project: the role is checked at its call, and its reads and writes belong to the act.
+
+    Args:
+        at_face: whether only calls through the face of its package are checked, see `attach_face`. A call from within
+            the package belongs to the act of its caller.
+    """
 
     def decorate(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
         @wraps(work)
@@ -301,9 +284,33 @@ def as_act(
             with project.doing(act):
                 return work(project, *more, **named)
 
-        return checked_work
+        if not at_face:
+            return checked_work
+        vars(work)[CHECKED] = checked_work
+        return work
 
     return decorate
+
+
+CHECKED = "checked_work"
+"""Name of the attribute of a function with the check of its role."""
+
+
+def attach_face(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose stub lists its names.
+
+    A function that is decorated with `as_act` gets the check of its role.
+
+    Args:
+        package, file: name and file of the package.
+    """
+    find, list_names, names = lazy_loader.attach_stub(package, file)
+
+    def find_checked(name: str) -> Any:
+        known = find(name)
+        return getattr(known, CHECKED, known)
+
+    return find_checked, list_names, names
 
 
 def cached(
@@ -319,7 +326,7 @@ def cached(
         def result(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
             given = (getattr(value, "key", value) for value in (*more, *named.values()))
             key = (work.__module__, work.__qualname__, *named, *given)
-            return project.cached(key, lambda: work(project, *more, **named), reads)
+            return project.cached(key, partial(work, project, *more, **named), reads)
 
         return result
 

@@ -159,8 +159,10 @@ def read_objects(connection: duckdb.DuckDBPyConnection) -> frozenset[Object]:
     """
     rows = connection.execute(_OBJECTS).fetchmany(MOST_OBJECTS)
     return frozenset(
-        (kind, schema, name, _EXCLUDED.sub(_sorted_names, text or ""), parameters or "")
-        for kind, schema, name, text, parameters in rows
+        [
+            (kind, schema, name, _EXCLUDED.sub(_sorted_names, text or ""), parameters or "")
+            for kind, schema, name, text, parameters in rows
+        ]
     )
 
 
@@ -219,7 +221,7 @@ def refuse_newer(path: Path, steps: list[str]) -> None:
     Raises:
         ProjectError: a migration is unknown.
     """
-    if newer := [name for name in steps if name not in migration_names()]:
+    if newer := sorted(set(steps).difference(migration_names())):
         raise ProjectError(
             "newer-version",
             f"{path} was written by a newer version of Exam Workbench (schema step {newer[-1]}).",

@@ -1,5 +1,5 @@
 """Studies of measures, graders, questions and systems: correlation, selection, significance, unjudged, diagnosis."""
 
-import lazy_loader
+from ..store import attach_face
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_face(__name__, __file__)

@@ -312,6 +312,7 @@ class Summary:
         return " ".join(f"{part}." for part in parts if part)
 
 
+@as_act("see boards")
 def summarize_board(
     project: Project,
     board: Leaderboard,

@@ -8,7 +8,7 @@ import signal
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from types import FrameType
@@ -22,7 +22,7 @@ from exam_workbench.formats import Source
 from exam_workbench.labels import Policy, basis, leaderboard, list_labels
 from exam_workbench.records import imported_leaderboards, judgment_sources
 from exam_workbench.store import Cursor, Project, open_project
-from exam_workbench.store._database import GIVEN_UP
+from exam_workbench.store._database import GIVEN_UP, Database
 from exam_workbench.types import Question
 from tests.fuzz.round_trips import goes_round, one_line, read
 from tests.made.projects import examples, fill, judge, made_project
@@ -80,13 +80,10 @@ class Rehearsal(Project):
     _open: Cursor | None = None
     committed = 0
 
-    @contextmanager
-    def _cursor(self) -> Iterator[Cursor]:
-        if self._open is not None:
-            yield self._open
-            return
-        with super()._cursor() as cursor:
-            yield cursor
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        own = database.cursor
+        database.cursor = lambda: nullcontext(self._open) if self._open else own()  # type: ignore
 
     @contextmanager
     def transaction(self, *_whose: object, **_more: object) -> Iterator[Cursor]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from exam_workbench.store import Cursor, Project, cache
+from exam_workbench.store._database import Database
 from exam_workbench.store._roles import MEMBERS, READERS, TAKING_PART
 
 SQL = Path(cache.__file__).parent / "sql"
@@ -24,7 +25,7 @@ def check_cached_reads() -> None:
     migrations = "".join(path.read_text(encoding="utf-8") for path in SQL.glob("*.sql"))
     # Vectors are the same whenever they are computed, and `tokens` is a column of other tables.
     tables = frozenset(re.findall(r"CREATE TABLE (\w+)", migrations)) - {"text_vectors", "tokens"}
-    cached, cursor, known = Project.cached, Project._cursor, Project._known
+    cached, cursor, known = Project.cached, Database.cursor, Project._known
 
     def noted(sql: str) -> None:
         if (read := _READ.get()) is not None:
@@ -60,9 +61,8 @@ def check_cached_reads() -> None:
         return known(self, sql, parameters)
 
     @contextmanager
-    def noting(self: Project) -> Iterator[Cursor]:
+    def noting(self: Database) -> Iterator[Cursor]:
         with cursor(self) as own:
             yield own if _READ.get() is None else cast(Cursor, cache.NotedCursor(own, noted))
 
-    for name, replacement in {"cached": checked, "_known": known_noted, "_cursor": noting}.items():
-        setattr(Project, name, replacement)
+    Project.cached, Project._known, Database.cursor = checked, known_noted, noting  # type: ignore
