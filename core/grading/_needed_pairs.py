@@ -268,8 +268,13 @@ def make_plan(
 
 
 def _plan_parameters(project: Project, spec: GraderSpec, version: int, scope: Scope) -> dict[str, Any]:
+    return {"version": version, "grader": known_key(project, spec)} | _scope_parameters(project, scope)
+
+
+def known_key(project: Project, spec: GraderSpec) -> int:
+    """Return the key of a grader; -1 for a grader without results, which no row has."""
     key = project.read(lambda cursor: grader_key(cursor, spec))
-    return {"version": version, "grader": -1 if key is None else key} | _scope_parameters(project, scope)
+    return -1 if key is None else key
 
 
 def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
@@ -346,7 +351,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
     Args:
         drafted: questions of any wording; those that the grader cannot grade are skipped.
     """
-    key = project.read(lambda cursor: grader_key(cursor, spec))
+    key = known_key(project, spec)
     groups: dict[str, set[tuple[int, int]]] = {}
     # If two queries share a question text and a passage text, these are one pair.
     taken: set[tuple[int, int]] = set()
@@ -364,7 +369,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
             " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
             " ON s.passage_text_key = pool.text_key"
             " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
-            {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
+            {"grader": key, "question": text_key, "queries": queries},
         )
         groups.setdefault(question.query_id, set()).update(set(rows) - taken)
         taken.update(rows)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ..bank import grader_key, list_prompts, model_prices, put_grader, refuse_drifted
+from ..bank import list_prompts, model_prices, put_grader, refuse_drifted
 from ..errors import InputError, Report
 from ..formats import PARQUET, Reply, Source, WrittenCall, read_replies, write_calls
 from ..graders import (
@@ -41,7 +41,7 @@ from ..records import add_job, count_results, end_job
 from ..store import Cursor, Project, log_action
 from ..types import Asked
 from ._grade_storage import add_outcomes
-from ._needed_pairs import EVERYTHING, Scope, ordered_pairs, with_texts
+from ._needed_pairs import EVERYTHING, Scope, known_key, ordered_pairs, with_texts
 
 CHUNK = 4096
 """Number of pairs or answers whose texts are in memory together."""
@@ -173,7 +173,6 @@ class Taking:
 
     def _known(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
         """Return the pairs that have a grade, and those that were asked without a usable reply."""
-        key = self.project.read(lambda cursor: grader_key(cursor, self.grader.spec))
         known_pairs: list[set[Pair]] = [
             set(
                 self.project.rows(
@@ -184,7 +183,7 @@ class Taking:
                     f" AND ($job IS NULL OR {table == 'grades'} OR job_key = $job)",
                     {
                         "job": self.job if self.asked_here else None,
-                        "grader": -1 if key is None else key,
+                        "grader": known_key(self.project, self.grader.spec),
                         "questions": [question for question, _ in pairs],
                         "passages": [passage for _, passage in pairs],
                     },

@@ -264,18 +264,16 @@ def without_waiting(waiting: Collection[str], query_ids: Sequence[str]) -> list[
     return [query for query in query_ids if query not in waiting] or list(query_ids)
 
 
+@cached(cache.ASKED)
 def queries_with_questions(project: Project, base: Basis) -> list[str]:
-    def compute() -> list[str]:
-        rows = project.rows(
-            f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
-            f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
-            " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
-            base.parameters,
-        )
-        return [query for (query,) in rows]
-
-    key = ("queries with questions", base.grader.key, base.version)
-    return project.cached(key, compute, cache.ASKED)
+    """Return the queries with questions of positive weight, in the order of the project."""
+    rows = project.rows(
+        f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
+        f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
+        " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+        base.parameters,
+    )
+    return [query for (query,) in rows]
 
 
 @cached(cache.LABELS)

@@ -49,10 +49,7 @@ def add_override(project: Project, question_id: str, passage_id: str, rating: in
     Raises:
         InputError: a rating out of range, no reason, or an unknown question or passage.
     """
-    with project.transaction(
-        act="override ratings", queries=lambda: queries_of_questions(project, [question_id]), author=author
-    ) as cursor:
-        return write_override(project, cursor, question_id, passage_id, rating, reason, author)
+    return override_all(project, passage_id, {question_id: rating}, reason, author)[0]
 
 
 def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], reason: str, author: str) -> list[int]:
@@ -116,10 +113,7 @@ def withdraw_by_key(project: Project, key: int, author: str) -> None:
     Raises:
         InputError: the override is unknown or already withdrawn.
     """
-    with project.transaction(
-        act="override ratings", queries=lambda: _queries_of(project, [key]), author=author
-    ) as cursor:
-        write_withdrawal(cursor, key, author)
+    withdraw_all(project, [key], author)
 
 
 def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
@@ -128,9 +122,11 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
     Raises:
         InputError: an override is unknown or already withdrawn.
     """
-    with project.transaction(
-        act="override ratings", queries=lambda: _queries_of(project, keys), author=author
-    ) as cursor:
+
+    def find_queries() -> set[str]:
+        return {one.query_id for one in find_overrides(project) if one.key in set(keys)}
+
+    with project.transaction(act="override ratings", queries=find_queries, author=author) as cursor:
         for key in keys:
             write_withdrawal(cursor, key, author)
 
@@ -221,8 +217,3 @@ def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[s
     wanted = set(question_ids)
     rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")
     return {query_id for question_id, query_id in rows if question_id in wanted}
-
-
-def _queries_of(project: Project, keys: Collection[int]) -> set[str]:
-    """Return the ids of the queries of overrides."""
-    return {one.query_id for one in find_overrides(project) if one.key in set(keys)}

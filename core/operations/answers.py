@@ -60,7 +60,6 @@ from .console import (
     ProgressLines,
     call_note_printer,
     check_ended,
-    close_unfinished,
     print_message,
     progress_watcher,
     sent_file,
@@ -242,7 +241,6 @@ def generate(
         queries or None,
     )  # fmt: skip
     with may_use_key(settings):
-        close_unfinished(project)
         plan = GeneratorPlan(
             settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name,
             cast(PassageOrder, order.replace("-", " ")),
@@ -351,7 +349,6 @@ def grade(
 
     The answers become responses of a system, so that EXAM-Cover can be compared with LLM-retEval.
     """
-    close_unfinished(project)
     return _grade_responses(project, find_answer_model(project, "generator", generator), run, k, name, chosen, patience)
 
 
@@ -403,7 +400,6 @@ def rag(
              if key in chosen.parameters}  # fmt: skip
     if chosen.kind == "embedding":
         chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
-    close_unfinished(project)
     if name not in run_names(project):
         print_message(
             answers.said_of_run(name, answers.make_run(project, name, retriever, author, depth, print_message))
@@ -508,7 +504,6 @@ def compare(
     Only missing comparisons are requested. Equal texts are compared once.
     """
     with may_use_key(settings):
-        close_unfinished(project)
         if human is not None:
             pairs = [one.pair for one in _people_checks(project, human)]
         else:

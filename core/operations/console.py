@@ -123,15 +123,6 @@ def pause_seconds(seconds: float) -> None:
         host.check_stopped()
 
 
-def close_unfinished(project: Project) -> None:
-    """Mark jobs whose process died. A server has done so when it opened the project; its jobs are alive."""
-    if current_guest() is None:
-        # Imported here, because operations that only read do not need it.
-        from ..records import close_interrupted
-
-        close_interrupted(project)
-
-
 def path_beside(written: str, ending: str) -> str:
     """Return the path of a further file next to a written one, with the same name and another ending."""
     if (host := current_guest()) is None:
@@ -273,6 +264,7 @@ GROWTH = 1.3
 """Growth of the wait from line to line: about 16 lines in an hour, 30 in a day."""
 
 
+@dataclass(eq=False)
 class ProgressLines:
     """Receives progress at any rate, and prints it on stderr at a useful rate.
 
@@ -282,12 +274,13 @@ class ProgressLines:
         clock: seconds that only ever grow.
     """
 
-    def __init__(self, things: str, terminal: bool | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self.things = things
-        self.terminal = is_terminal() if terminal is None else terminal
-        self.clock = clock
-        self.started = self.said = clock()
-        self.wait = FIRST_WAIT
+    things: str
+    terminal: bool = field(default_factory=is_terminal)
+    clock: Callable[[], float] = time.monotonic
+    wait: float = field(default=FIRST_WAIT, init=False)
+
+    def __post_init__(self) -> None:
+        self.started = self.said = self.clock()
 
     def say(self, done: int, total: int, rate: float | None = None, over: bool = False) -> None:
         """Print the progress of the work, if it is time to.

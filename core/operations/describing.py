@@ -70,6 +70,7 @@ class Argument(Option):
     positional = True
 
 
+@dataclass(frozen=True)
 class Gathered:
     """Several options that become one argument of an operation.
 
@@ -77,8 +78,7 @@ class Gathered:
         make: takes the values of the options as its parameters; returns the argument.
     """
 
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self.make = make
+    make: Callable[..., Any]
 
 
 @dataclass(frozen=True)

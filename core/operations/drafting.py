@@ -41,7 +41,7 @@ from ..grading import KINDS, MOST, Drafter, Kind, Report, draft_answer_key, draf
 from ..jobs import Caps, job_control
 from ..tables import disarm_cell
 from ..text import how_many, one_line
-from .console import call_note_printer, close_unfinished, price_words, progress_watcher, read_text_file
+from .console import call_note_printer, price_words, progress_watcher, read_text_file
 from .grader_options import BackEnd, BaseUrl, Patience, may_use_key
 from .policy import PolicyOptions
 from .registry import (
@@ -104,8 +104,7 @@ def generate(
 
 
 def begin_drafting(project: Project, drafter: Drafter, caps: Caps) -> Control:
-    """Return the control of a new drafting job, and mark jobs whose process died."""
-    close_unfinished(project)
+    """Return the control of a new drafting job."""
     return job_control(project, drafter.model, drafter.back_end, caps, call_note_printer())
 
 

@@ -58,7 +58,7 @@ from ..measures.item_response import (
 from ..records import CLOSED_BOOK, list_examinees as every_student
 from ..study import Examinees, bank_worth
 from ..text import first_few, format_interval, how_many
-from .console import call_note_printer, close_unfinished, print_message, progress_watcher
+from .console import call_note_printer, print_message, progress_watcher
 from .grader_options import Patience, may_use_key
 from .policy import PolicyOptions
 from .registry import (
@@ -217,7 +217,6 @@ def sit(
         concurrency=concurrency, retry_failed=retry_failed, only_failed=only_failed, patience=patience,
     )  # fmt: skip
     with use_access(extend_access(base_url, key_variable)):
-        close_unfinished(project)
         control = Control(report=call_note_printer())
         ended = exams.sit_exam(project, request, current_author(), progress_watcher("answers"), control)
     output = Output(

@@ -36,7 +36,7 @@ from ..grading import (
     waiting_jobs,
     write_missing,
 )
-from ..jobs import BackgroundJob, Progress, find_jobs, find_jobs as recorded_jobs
+from ..jobs import BackgroundJob, Progress, find_jobs
 from ..records import JOB_SUBJECTS, Job, JobKind, find_source
 from ..text import how_many
 from ..types import GraderSpec
@@ -45,7 +45,6 @@ from .console import (
     ProgressLines,
     call_note_printer,
     check_ended,
-    close_unfinished,
     current_guest,
     pause_seconds,
     price_words,
@@ -171,7 +170,6 @@ def grade(
     if batch and not dry_run:
         return grade_in_batches(opening, chosen, request, no_wait)
     with opening() as project:
-        close_unfinished(project)
         grader = chosen.make(project)
         version = check_version(project, bank_version)
         if judged is not None:
@@ -243,7 +241,6 @@ def ingest(
     if any(graded) and not all(graded):
         raise InputError("mixed-files", "Some of the files contain grades, others answers.", "Import them separately.")
     with opening() as project:
-        close_unfinished(project)
         grader = chosen.make(project)
         if any(graded):
             taken = import_grade_files(project, grader, files, current_author())
@@ -322,7 +319,6 @@ def grade_in_batches(opening: Opening, chosen: GraderChoice, request: Request, n
         no_wait: whether to return as soon as they are sent.
     """
     with opening() as project:
-        close_unfinished(project)
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         keys = send_batches(project, grader, request, current_author(), call_note_printer())
@@ -362,7 +358,6 @@ def fetch(
 ) -> Output | str:
     """Import the results of a grader's finished batches, and send follow-up calls."""
     with opening() as project:
-        close_unfinished(project)
         keys = [job.key for job in waiting_jobs(project, chosen.make(project).spec)]
     return _follow_batches(opening, chosen, keys, "This grader has no open batches.", wait)
 
@@ -374,7 +369,6 @@ def cancel_all(
     chosen: GraderOptions,
 ) -> str:
     """Cancel a grader's batches. Finished calls are billed; exam batch fetch imports them."""
-    close_unfinished(project)
     now = cancel_batches(project, chosen.make(project), current_author())
     return f"Cancelled. {_describe_standing(now)}" if now.jobs else "Cancelled. No batches are open."
 
@@ -421,7 +415,7 @@ def list_jobs(
     kind: Annotated[str, Option(help="Kind of job.", choices=list(JOB_SUBJECTS))] = "grading",
 ) -> Output:
     """List the jobs of a kind with their progress and result, newest first."""
-    recorded = recorded_jobs(project, cast(JobKind, kind))[:limit]
+    recorded = find_jobs(project, cast(JobKind, kind))[:limit]
     subject, planned, done = ("grader", "pairs", "graded") if kind == "grading" else ("name", "planned", "done")
     return Output({"jobs": [_job_record(job) for job in recorded]}).table(
         ("job", "started", subject, "state", planned, done, "failed", "by", "message"),
@@ -475,13 +469,11 @@ def failures(
     output = Output(value).table(("reason", "pairs"), reason_counts)
     output.table(
         ("query", "passage", "question", "answer"),
-        [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
+        [(one.query_id, one.passage_id, one.asked.text, _first_words(one.raw)) for one in pairs],
     )
     return output.note(f"To retry these pairs: {again}") if reason_counts and not defaulted else output
 
 
-def _one_line(raw: str | None) -> str | None:
-    if raw is None:
-        return None
-    line = " ".join(raw.split())
-    return line if len(line) <= 60 else f"{line[:59]}…"
+def _first_words(raw: str | None) -> str | None:
+    line = None if raw is None else " ".join(raw.split())
+    return line if line is None or len(line) <= 60 else f"{line[:59]}…"

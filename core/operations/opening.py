@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ class Elsewhere(BaseException):
         self.door, self.project = door, project
 
 
+@dataclass(eq=False)
 class Opening:
     """Opens the project of a request.
 
@@ -35,10 +37,9 @@ class Opening:
         file: of the project; None if none was named.
     """
 
-    def __init__(self, file: Path | None = None) -> None:
-        self.file = file
-        self._act: ActName = "organize"
-        self._only_reads = False
+    file: Path | None = None
+    _act: ActName = field(default="organize", init=False)
+    _only_reads: bool = field(default=False, init=False)
 
     def begin(self, act: ActName, only_reads: bool) -> None:
         """Record the act and access of the operation that will open the project."""
@@ -61,7 +62,7 @@ class Opening:
     @contextmanager
     def __call__(self) -> Iterator[Project]:
         """Yield the project, open until the block ends; if the operation reads, other processes can read at the same
-        time.
+        time. Else jobs whose process died are marked as interrupted.
 
         Raises:
             Elsewhere: a server has it open.
@@ -74,6 +75,12 @@ class Opening:
         if (door := find_answering_door(self.path)) is not None:
             raise Elsewhere(door, str(self.path))
         with closing(open_project(self.path, self._only_reads)) as project:
+            if not self._only_reads:
+                # Imported here, because operations that only read do not need it.
+                from ..records import close_interrupted
+
+                # Their process died, because no other process has the file open.
+                close_interrupted(project)
             yield from _report_reopening(project)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import duckdb
@@ -17,6 +18,7 @@ from .console import print_json, print_message, print_text, table_lines
 Part = Literal["text", "table", "note"]
 
 
+@dataclass(eq=False)
 class Output:
     """The result of an operation: one JSON object, or its parts in the order in which they were added.
 
@@ -24,10 +26,9 @@ class Output:
         value: the JSON object.
     """
 
-    def __init__(self, value: Any = None) -> None:
-        self.value = value
-        self.failure: WorkbenchError | None = None
-        self._parts: list[tuple[Part, Iterable[str]]] = []
+    value: Any = None
+    failure: WorkbenchError | None = field(default=None, init=False)
+    _parts: list[tuple[Part, Iterable[str]]] = field(default_factory=list, init=False)
 
     def text(self, text: str) -> Self:
         """Add a text that has its own line ends, such as a CSV file."""

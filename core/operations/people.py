@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Annotated
 
 from .. import labels
-from ..labels import find_overrides, write_withdrawal
+from ..labels import find_overrides
 from ..records import (
     Sought,
     activity_csv,
@@ -59,9 +59,7 @@ def withdraw(
     author: Author,
 ) -> str:
     """Withdraw overrides. The grader's ratings count again, and the history keeps the overrides."""
-    with project.transaction() as cursor:
-        for key in keys:
-            write_withdrawal(cursor, key, author)
+    labels.withdraw_all(project, keys, author)
     return f"Withdrew {how_many(len(keys), 'overrides')}."
 
 

@@ -89,10 +89,6 @@ def _draw_panel(project: Project, wanted: FigureRequest) -> charts.Chart | None:
     return _add_notes(charts.panel_chart(panel), panel.left_out.values()) if panel.marks else None
 
 
-def _draw_scatter(project: Project, wanted: FigureRequest) -> charts.Chart | None:
-    return _system_scatter(_compare_boards(project, wanted))
-
-
 def _system_scatter(found: Comparison) -> charts.Chart | None:
     points, _ = study.system_points(found.official, found.board)
     titles = (_board_title(found.official), _board_title(found.board))
@@ -173,7 +169,7 @@ def _draw_audit(project: Project, wanted: FigureRequest) -> charts.Chart:
 FIGURES: dict[str, Callable[[Project, FigureRequest], charts.Chart | None]] = {
     "leaderboard": _draw_leaderboard,
     "leaderboards": _draw_panel,
-    "scatter": _draw_scatter,
+    "scatter": lambda project, wanted: _system_scatter(_compare_boards(project, wanted)),
     "slope": _draw_slope,
     "significance": _draw_significance,
     "queries": _draw_queries,

@@ -116,15 +116,12 @@ def restore_removed(removed: RemovedProject, author: str, identity: str | None =
 def _close_for_move(project: Project) -> Path:
     """Close a project that may be moved, and return its path."""
     path, named = project.path, os.environ.get("EXAM_PROJECT")
-    if path.is_symlink() or path.parent.resolve() != projects_folder().resolve():
-        reason = "it is outside the projects folder"
-    elif named and Path(named).resolve() == path.resolve():
-        reason = "EXAM_PROJECT names it"
-    elif project.read_only:
-        reason = "it is open read-only"
-    else:
-        reason = ""
-    if reason:
+    reasons = {
+        "it is outside the projects folder": path.is_symlink() or path.parent.resolve() != projects_folder().resolve(),
+        "EXAM_PROJECT names it": bool(named) and Path(str(named)).resolve() == path.resolve(),
+        "it is open read-only": project.read_only,
+    }
+    if reason := next((reason for reason, applies in reasons.items() if applies), None):
         raise InputError(
             "project-not-movable",
             f"Cannot rename or remove {path}: {reason}.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import InputError
 from ..store import Cursor
@@ -140,6 +140,7 @@ _CHANGED = {
 """SQL for the ids of the replaced objects that differ now, by kind of object that is kept row by row."""
 
 
+@dataclass(eq=False)
 class Keeper:
     """Keeps the data that a transaction is going to replace, and reports the differences at the end.
 
@@ -147,12 +148,13 @@ class Keeper:
         cursor: the cursor of the transaction.
     """
 
-    def __init__(self, cursor: Cursor) -> None:
-        self.cursor = cursor
-        self._kept: dict[tuple[str, int | None], tuple[int, str]] = {}
+    cursor: Cursor
+    _kept: dict[tuple[str, int | None], tuple[int, str]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
         self.first_key = self._next_key()
         """Passages with a greater key were added by this transaction."""
-        cursor.execute("CREATE OR REPLACE TEMP TABLE given_texts (passage_key INTEGER)")
+        self.cursor.execute("CREATE OR REPLACE TEMP TABLE given_texts (passage_key INTEGER)")
 
     def keep(self, kind: str, name: str, key: int | None = None) -> None:
         """Keep a source's judgments, a run, a leaderboard or the gold texts before they are

@@ -7,14 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import Report, unknown_name
+from ..errors import Report, check_known
 from ..sentences import split_sentences
 from ..store import COLLECTION, Cursor, Project, as_act, cached, log_action, stage_columns, stage_rows
 from ..types import Passage, Query, Ranked, Response, Sentence
 from ._collection import add_passages, add_queries, unknown_queries
 from ._judgments import refresh_pool
 from ._replaced_data import Keeper
-from ._runs import stage_rankings, write_runs
+from ._runs import run_names, stage_rankings, write_runs
 
 PASSAGE_WORDS = 120
 """Maximum number of words per passage of a response; half a sentence more is allowed."""
@@ -345,14 +345,11 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
         InputError: unknown run.
     """
     with project.transaction() as cursor:
-        keys = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [run]).fetchall()
-        if run is not None and not keys:
-            names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key").fetchall()]
-            raise unknown_name("unknown-run", "run", run, names, "" if names else "Import runs first.")
+        known = run_names(project)
+        check_known("unknown-run", "run", known, run, hint="" if known else "Import runs first.")
         keeper = Keeper(cursor)
         _clear_gold(cursor, keeper)
-        if keys:
-            cursor.execute("INSERT INTO gold_runs VALUES (?)", [keys[0][0]])
+        cursor.execute("INSERT INTO gold_runs SELECT run_key FROM runs WHERE name = ?", [run])
         refresh_pool(cursor)
         keeper.record(keeper.settle(), log_action(cursor, author, "mark gold", run=run))
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import unknown_name
+from ..errors import check_known
 from ..store import (
     COLLECTION,
     Cursor,
@@ -216,11 +216,9 @@ def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
     Raises:
         InputError: a run is unknown.
     """
-    known = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
-    for name in runs:
-        if name not in known:
-            hint = "" if known else "Import runs first: exam import runs FILE..."
-            raise unknown_name("unknown-run", "run", name, known, hint)
+    known = run_names(project)
+    hint = "" if known else "Import runs first: exam import runs FILE..."
+    check_known("unknown-run", "run", known, *runs, hint=hint)
     return list(runs)
 
 

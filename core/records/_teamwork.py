@@ -332,14 +332,13 @@ def claim_double(project: Project, query_id: str, author: str, number: int | Non
                 f"{name} is the adjudicator of query {query_id}.",
                 "An adjudicator cannot take part.",
             )
-        if double.people.get(name) == "asked":
-            # The place is reserved for a person who was asked; this confirms it.
-            pass
-        elif name in double.present:
+        # The place is reserved for a person who was asked.
+        asked = double.people.get(name) == "asked"
+        if name in double.present and not asked:
             raise InputError(
                 "already-takes-part", f"{name} already takes part in the double assignment of query {query_id}."
             )
-        elif not double.free:
+        if not double.free and not asked:
             raise InputError(
                 "double-assignment-full",
                 f"The double assignment of query {query_id} is full: {first_few(list(double.present))}.",

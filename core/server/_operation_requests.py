@@ -75,30 +75,31 @@ class Asked:
     files: Mapping[str, Path] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Running:
     """An operation that runs in a thread of its own.
 
     Args:
-        say: receives the printed output.
-        ended: receives the exit code and the written files, which are deleted afterwards.
-        give: receives written files before they are recorded; a call of `placed` has to follow. None without a shell.
+        _say: receives the printed output.
+        _ended: receives the exit code and the written files, which are deleted afterwards.
+        _give: receives written files before they are recorded; a call of `placed` has to follow. None without a shell.
 
     Attributes:
         broken: whether it failed by a fault of the program. The log has the fault.
         error: the error that ended it; None if it succeeded or was stopped.
     """
 
-    def __init__(
-        self,
-        asked: Asked,
-        say: Callable[[Stream, bytes], None],
-        ended: Callable[[int, Mapping[str, Path]], None],
-        give: Callable[[Mapping[str, Path]], None] | None = None,
-    ) -> None:
-        self._asked, self._say, self._ended, self._give = asked, say, ended, give
-        self.broken = False
-        self.error: WorkbenchError | None = None
-        self._placed, self._given = threading.Event(), set[str]()
+    _asked: Asked
+    _say: Callable[[Stream, bytes], None]
+    _ended: Callable[[int, Mapping[str, Path]], None]
+    _give: Callable[[Mapping[str, Path]], None] | None = None
+    broken: bool = field(default=False, init=False)
+    error: WorkbenchError | None = field(default=None, init=False)
+    _placed: threading.Event = field(default_factory=threading.Event, init=False)
+    _given: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        asked = self._asked
         self.guest = Guest(
             asked.project, asked.author, asked.folder.path, asked.files, asked.background, say=self._told,
             terminal=asked.terminal, hand_over=self._hand_over,

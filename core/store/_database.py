@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -173,6 +173,7 @@ class Reopening:
     reason: str
 
 
+@dataclass(eq=False)
 class Database:
     """An open file, read and written by many threads; each block of work has a cursor of its own.
 
@@ -181,29 +182,30 @@ class Database:
 
     Args:
         path: the file.
-        connection: a connection to the file from `open_connection`. Only this object may use it from now on.
+        _connection: a connection to the file from `open_connection`. Only this object may use it from now on.
         read_only: whether the file was opened for reading, so that other processes can read it too.
     """
 
-    def __init__(self, path: Path, connection: Connection, read_only: bool = False) -> None:
-        self.path = path
-        self.read_only = read_only
-        self.reopenings: tuple[Reopening, ...] = ()
-        self._connection = connection
-        self._gate = threading.Condition()
-        self._blocks = 0
-        self._mine = threading.local()
-        self._given_up: str | None = None
-        self._file = path.resolve()
-        # Allows one change at a time; a nested block of the same thread passes.
-        self.writing = threading.RLock()
-        self._marked = False
-        self.closed = False
-        self._idle: Repeated | None = None
-        # The times of the first and the last change since the log was written into the file.
-        self._unsaved: tuple[float, float] | None = None
-        self.endings: list[Callable[[], None]] = []
-        """Called before the file is closed."""
+    path: Path
+    _connection: Connection
+    read_only: bool = False
+    reopenings: tuple[Reopening, ...] = field(default=(), init=False)
+    closed: bool = field(default=False, init=False)
+    writing: threading.RLock = field(default_factory=threading.RLock, init=False)
+    """Allows one change at a time; a nested block of the same thread passes."""
+    endings: list[Callable[[], None]] = field(default_factory=list, init=False)
+    """Called before the file is closed."""
+    _gate: threading.Condition = field(default_factory=threading.Condition, init=False)
+    _blocks: int = field(default=0, init=False)
+    _mine: threading.local = field(default_factory=threading.local, init=False)
+    _given_up: str | None = field(default=None, init=False)
+    _marked: bool = field(default=False, init=False)
+    _idle: Repeated | None = field(default=None, init=False)
+    _unsaved: tuple[float, float] | None = field(default=None, init=False)
+    """The times of the first and the last change since the log was written into the file."""
+
+    def __post_init__(self) -> None:
+        self._file = self.path.resolve()
         _open.add(self)
 
     @property

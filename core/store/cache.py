@@ -11,6 +11,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any
 
 from ._sql_values import Parameters, written_in
@@ -100,6 +101,7 @@ def tables_written(sql: str) -> frozenset[str]:
     return frozenset() if _WRITES_NOTHING.match(sql) else frozenset({EVERY})
 
 
+@dataclass(eq=False)
 class Cache:
     """Results by key, each with the version of its tables; the result that was not used for longest is discarded first.
 
@@ -107,10 +109,9 @@ class Cache:
         most: largest number of results.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: dict[Hashable, tuple[int, Any]] = {}
-        self._keeping = threading.Lock()
+    most: int
+    _kept: dict[Hashable, tuple[int, Any]] = field(default_factory=dict, init=False)
+    _keeping: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def find(self, key: Hashable, version: int) -> Any:
         """Return the result of a key if it has this version, else `MISSING`."""
@@ -125,16 +126,16 @@ class Cache:
         with self._keeping:
             self._kept.pop(key, None)
             self._kept[key] = version, result
-            while len(self._kept) > self._most:
+            while len(self._kept) > self.most:
                 self._kept.pop(next(iter(self._kept)))
 
 
+@dataclass(eq=False)
 class NotedCursor:
     """A cursor that reports each statement before it runs, and writes its parameters into it (see `values`)."""
 
-    def __init__(self, cursor: Any, note: Callable[[str], None]) -> None:
-        self._cursor = cursor
-        self._note = note
+    _cursor: Any
+    _note: Callable[[str], None]
 
     def execute(self, sql: str, parameters: Parameters = None) -> Any:
         self._note(sql)
