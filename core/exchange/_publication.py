@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PureWindowsPath
@@ -33,16 +33,7 @@ class Past(Project):
 
     def __init__(self, project: Project, cursor: Cursor) -> None:
         super().__init__(project._database)
-        self._held = cursor
-
-    @property
-    def opened(self) -> object:
-        """Itself, so that caches of the present are not used for the past."""
-        return self
-
-    @contextmanager
-    def _cursor(self) -> Iterator[Cursor]:
-        yield self._held
+        self._cursor = lambda: nullcontext(cursor)
 
 
 @contextmanager

@@ -20,12 +20,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 
 from ..atomic_files import WorkingFolder
-from ..errors import EngineError, InputError, ProjectError
+from ..errors import InputError, ProjectError
 from ._engine import (
     engine_config,
     explain_database_error,
@@ -143,7 +143,6 @@ class Repeated(threading.Thread):
 
 
 Connection = duckdb.DuckDBPyConnection
-T = TypeVar("T")
 
 GIVEN_UP = (duckdb.FatalException, duckdb.InternalException)
 """After one of these errors DuckDB refuses every statement until the file is closed and opened again."""
@@ -321,30 +320,6 @@ class Database:
                 self._mine.blocks -= 1
                 self._given_up = self._given_up or given_up
                 self._gate.notify_all()
-
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """Call `work` with a cursor and return its result; repeat the call once if the database fails.
-
-        Raises:
-            EngineError: the database failed twice.
-        """
-        try:
-            with self.cursor() as cursor:
-                return work(cursor)
-        except GIVEN_UP:
-            if self.in_block:
-                # The surrounding block still uses the old connection and must end first.
-                raise
-        try:
-            with self.cursor() as cursor:
-                return work(cursor)
-        except GIVEN_UP as error:
-            raise EngineError(
-                "database-failed",
-                f"The database failed twice at the same request: {first_line(error)}",
-                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
-                " this message.",
-            ) from error
 
     def _wait_and_reopen(self, reason: str) -> None:
         if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -64,6 +64,7 @@ class Project(Acting):
         super().__init__()
         self.not_closed = not_closed
         self._database = database
+        self._cursor: Callable[[], AbstractContextManager[Cursor]] = database.cursor
         self.path, self.read_only = database.path, database.read_only
         self._results, self._rows = Cache(CACHED_RESULTS), Cache(CACHED_ROWS)
 
@@ -91,7 +92,7 @@ class Project(Acting):
     def cursor(self) -> Iterator[Cursor]:
         """Yield a cursor for a block that only reads, for one thread. Prefer `read`, which repeats failed work."""
         self._check_reading()
-        with self._database.cursor() as cursor:
+        with self._cursor() as cursor:
             yield cursor
 
     def read(self, work: Callable[[Cursor], T]) -> T:
@@ -101,7 +102,26 @@ class Project(Acting):
             EngineError: the database failed twice.
         """
         self._check_reading()
-        return self._database.read(work)
+        return self._read(work)
+
+    def _read(self, work: Callable[[Cursor], T]) -> T:
+        try:
+            with self._cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP:
+            if self._database.in_block:
+                # The surrounding block still uses the old connection and must end first.
+                raise
+        try:
+            with self._cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP as error:
+            raise EngineError(
+                "database-failed",
+                f"The database failed twice at the same request: {first_line(error)}",
+                "Saved changes are not lost. If this happens again, export the project (exam export project) and report"
+                " this message.",
+            ) from error
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Return every row of a query as tuples.
@@ -117,7 +137,7 @@ class Project(Acting):
         rows: Any = MISSING if key is None else self._rows.find(key, version)
         if rows is MISSING:
             written, left = written_in(sql, parameters)
-            rows = self._database.read(lambda cursor: cursor.execute(written, left).fetchall())
+            rows = self._read(lambda cursor: cursor.execute(written, left).fetchall())
             if key is not None and _can_be_kept(rows):
                 self._rows.keep(key, version, rows)
         return list(rows)
@@ -127,7 +147,7 @@ class Project(Acting):
         self._check_reading()
         written, left = written_in(sql, parameters)
         # Not `cursor.sql`: DuckDB computes a relation with parameters completely before reading it, 30 times as slow.
-        return self._database.read(lambda cursor: cursor.execute(written, left).to_arrow_table())
+        return self._read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def batches(self, sql: str, parameters: Parameters, take: Callable[[Iterable[pa.RecordBatch]], T]) -> T:
         """Return the result of `take` on the record batches of a query, which are never in memory all at once.
@@ -137,7 +157,7 @@ class Project(Acting):
         """
         self._check_reading()
         written, left = written_in(sql, parameters)
-        return self._database.read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
+        return self._read(lambda cursor: take(cursor.execute(written, left).to_arrow_reader(BATCH)))
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """Return the first column of the first row of a query, or None without rows."""

@@ -15,7 +15,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from exam_workbench import bank
 from exam_workbench.bank import editing
 from exam_workbench.store import Project, create_project, migrations, open_project
-from exam_workbench.store._database import Database
 from exam_workbench.types import Question
 from tests.made.projects import examples, fill, new_project
 from tests.made.refusals import refusal
@@ -435,8 +434,8 @@ def test_nothing_but_their_own_tables_shows_drafts(project: Project):
 
 def test_after_an_edit_nothing_is_asked_again_but_about_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):
     asked: list[object] = []
-    read = Database.read
-    monkeypatch.setattr(Database, "read", lambda database, work: asked.append(work) or read(database, work))
+    read = Project._read
+    monkeypatch.setattr(Project, "_read", lambda project, work: asked.append(work) or read(project, work))
     for text in ("One?", "Two?"):
         bank.put_draft(banked, "ann", replace(A, text=text))
         asked.clear()

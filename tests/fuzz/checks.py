@@ -82,8 +82,7 @@ class Rehearsal(Project):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        own = database.cursor
-        database.cursor = lambda: nullcontext(self._open) if self._open else own()  # type: ignore
+        self._cursor = lambda: nullcontext(self._open) if self._open else database.cursor()
 
     @contextmanager
     def transaction(self, *_whose: object, **_more: object) -> Iterator[Cursor]:
