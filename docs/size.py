@@ -18,15 +18,15 @@ ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
     "pages": 8_630,
     "core/cli, core/server": 1_020,
-    "core/operations": 2_760,
+    "core/operations": 2_710,
     "core/charts": 290,
     "core/review, core/study, core/audit": 3_750,
     "core/exams, core/answers": 2_530,
     "core/exchange": 2_120,
     "core/jobs, core/grading": 1_380,
-    "core/labels": 1_520,
+    "core/labels": 1_510,
     "core/bank": 1_440,
-    "core/store, core/records": 3_380,
+    "core/store, core/records": 3_350,
     "core/formats, core/graders, core/measures": 9_500,
     "core": 1_010,
 }
