@@ -84,7 +84,7 @@ ${main} button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   &:has(:is(input, textarea):focus-visible) { outline: 2px solid var(--ew-focus); outline-offset: 1px; }
   :is(input, textarea):focus-visible { outline: none !important; } }
 /* A browser that is new here is asked for a name in one line. */
-.st-key-name-wanted { min-height: 3.1rem; justify-content: center; padding: 0.3rem 0.6rem;
+.st-key-name-wanted { min-height: 3.3rem; justify-content: center; padding: 0.3rem 0.6rem;
   border: 1px solid var(--ew-line); border-radius: 0.4rem; }
 .st-key-name-wanted ${captionContainer} { margin-bottom: 0; }
 .st-key-name-wanted ${captionContainer} p { font-size: 0.87rem; line-height: 1.3; margin: 0; }

@@ -119,12 +119,7 @@ def _draw_form() -> None:
             label_visibility="collapsed",
             placeholder="Your name",
         )
-        st.form_submit_button(
-            "Use this name",
-            on_click=_take_given_name,
-            key="give name",
-            help="The suggestion is your account name on this computer.",
-        )
+        st.form_submit_button("Use this name", on_click=_take_given_name, key="give name")
         st.container(key="about-names", width="stretch").caption(
             "The activity log shows this name with your changes. You can read without a name."
         )
