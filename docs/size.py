@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
-    "pages": 8_630,
+    "pages": 8_641,
     "core/cli, core/server": 1_020,
     "core/operations": 2_710,
     "core/charts": 290,
@@ -30,7 +30,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 9_500,
     "core": 1_010,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 66_000, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_033, "tests/*.py": 66_088, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

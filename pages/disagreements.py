@@ -23,7 +23,8 @@ def chosen_policy(project: Project) -> labels.Policy | None:
     return scoring_settings.require_view().policy
 
 
-arrived = disagreements_address.apply_address()
+if arrived := disagreements_address.apply_address():
+    st.session_state.pop(case_acts.SAID, None)
 # People edit questions after these cases, so judgments that are held out are not among them.
 project = for_tuning(ui.require_project(further_lists.STYLE))
 policy = chosen_policy(project)

@@ -55,6 +55,7 @@ def judge_passage(
     author: str,
     note: str = "",
     blind: bool | None = None,
+    undo: bool = False,
 ) -> None:
     """Store a judgment. It replaces an earlier judgment by the same assessor.
 
@@ -63,6 +64,7 @@ def judge_passage(
         author: the assessor.
         note: reason; kept in the history.
         blind: whether the assessor had not seen the labels of the passage; None if unknown.
+        undo: whether this restores the judgment that a later one had replaced.
 
     Raises:
         InputError: value out of range, empty name, or unknown query or passage.
@@ -85,6 +87,7 @@ def judge_passage(
             value=value,
             note=note.strip(),
             **_blind_detail(blind),
+            **({"undo": True} if undo else {}),
         )
 
 
@@ -124,7 +127,7 @@ def undo_judgment(project: Project, query_id: str, passage_id: str, author: str,
     if replaced is None or replaced.value is None:
         withdraw_judgment(project, query_id, passage_id, author, blind)
     else:
-        judge_passage(project, query_id, passage_id, replaced.value, author, replaced.note, replaced.blind)
+        judge_passage(project, query_id, passage_id, replaced.value, author, replaced.note, replaced.blind, undo=True)
 
 
 def _blind_detail(blind: bool | None) -> dict[str, bool]:
@@ -188,6 +191,18 @@ def assessor_judgments(project: Project, query_id: str | None = None, author: st
             {"prefix": PREFIX, "query": query_id, "author": author},
         )
     ]
+
+
+def last_judged_passage(project: Project, query_id: str, author: str) -> str | None:
+    """Return the passage of a query that an assessor judged last, without undone judgments; None without one."""
+    passage_id: str | None = project.value(
+        "SELECT passage_id FROM (SELECT detail->>'$.passage' AS passage_id, max(activity_key) AS last,"
+        " arg_max(act = $judge AND (detail->>'$.undo') IS NULL, activity_key) AS stays"
+        f" FROM {visible_rows(project, 'activity')} WHERE act IN ($judge, $withdraw) AND author = $author"
+        " AND (detail->>'$.query') = $query GROUP BY passage_id) WHERE stays ORDER BY last DESC LIMIT 1",
+        {"judge": JUDGE, "withdraw": WITHDRAW, "author": as_name(author), "query": query_id},
+    )
+    return passage_id
 
 
 def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:

@@ -45,7 +45,6 @@ from tests.made.screens import (
     shows,
     small,
     sound,
-    tell,
     visit,
 )
 
@@ -356,40 +355,40 @@ def demo(project: Project) -> Project:
 class TestTour:
     def test_the_demo_greets_until_the_tour_is_skipped(self, demo: Project) -> None:
         app = visit("home")
-        assert [stop["title"] for stop in holds(app, "greeting")["stops"]] == [stop.title for stop in tour.STOPS]
-        tell(app, "greeting", "end")
-        assert holds(app, "tour again")["mode"] == "about"
-        assert holds(app, "tour again")["why"] == tour.WHY_SO
+        assert all(stop.title in named(app.button, f"tour step {at}").label for at, stop in enumerate(tour.STOPS))
+        press(app, "skip tour")
+        assert named(app.button, "tour again") and not shows(app, "greeting")
 
     def test_a_browser_that_had_the_tour_is_not_asked_again(
         self, demo: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tour, "_has_cookie", lambda: True)
-        assert holds(visit("home"), "tour again")["mode"] == "about"
+        assert named(visit("home").button, "tour again")
 
     def test_other_projects_greet_nobody(self, small: Project) -> None:
-        assert not [part for part in visit("home").get("bidi_component") if part.proto.id.endswith("greeting")]
+        assert not shows(visit("home"), "greeting")
 
     def test_a_stop_is_shown_where_it_is_done_until_the_end(self, demo: Project) -> None:
         app = visit("home")
-        tell(app, "greeting", "stop", 0)
+        press(app, "tour step 0")
         assert app.session_state["screen"] == SCREENS["question_bank"][0]
         assert app.query_params["query"] == "tacoma-bridge"
-        assert holds(app, "tour")["title"] == tour.STOPS[0].title
+        assert shows(app, "tour-step", tour.STOPS[0].title)
         # The harness forgets which screen the app went to by itself.
-        tell(sound(app.switch_page("pages/question_bank.py").run()), "tour", "stop", 2)
+        press(sound(app.switch_page("pages/passages.py").run()), "next step")
+        press(sound(app.switch_page("pages/passages.py").run()), "next step")
         assert app.session_state["screen"] == SCREENS["export"][0]
         sound(app.switch_page("pages/export.py").run())
-        tell(app, "tour", "end")
-        assert not [part for part in app.get("bidi_component") if part.proto.id.endswith("-tour")]
+        press(app, "end tour")
+        assert not shows(app, "tour-step")
 
     def test_a_page_loaded_anew_goes_on_where_the_tour_was(
         self, demo: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tour, "_left_at", lambda: 1)
-        assert holds(visit("passages"), "tour")["title"] == tour.STOPS[1].title
+        assert shows(visit("passages"), "tour-step", tour.STOPS[1].title)
         # Another screen, as in a second tab, is none of the tour's.
-        assert not [part for part in visit("grading").get("bidi_component") if part.proto.id.endswith("-tour")]
+        assert not shows(visit("grading"), "tour-step")
 
     def test_the_leaderboard_says_that_the_collection_is_made(self, demo: Project) -> None:
         fill(demo, [Question("sea-salt/x", "sea-salt", "Why?")], {("Why?", "p1"): 5}, {"a": {"sea-salt": ["p1"]}})

@@ -667,10 +667,31 @@ def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromi
     page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
     ready(page)
     page.reload()
-    expect(page.locator(".list .chip:not(.rnone)")).to_have_count(len(given))
+    judged = page.locator(".list .chip:not(.rnone)")
+    expect(judged).to_have_count(len(given))
     expect(passage).to_have_text(f"text of {before}")
+    # Undo also works after a reload. A digit judges only a passage in view; otherwise it scrolls to it.
+    ready(page)
+    page.keyboard.press("u")
+    expect(passage).to_have_text(f"text of {undone}")
+    expect(judged).to_have_count(len(given) - 1)
+    ready(page)
+    page.set_viewport_size({"width": 900, "height": 400})
+    page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, main.scrollHeight)")
+    in_view = "({ top, bottom }) => bottom > 0 && top < innerHeight"
+    shown = passage.element_handle()
+    assert not shown.evaluate(f"node => ({in_view})(node.getBoundingClientRect())")
+    page.keyboard.press("1")
+    page.wait_for_function(f"node => ({in_view})(node.getBoundingClientRect())", arg=shown)
+    ready(page)
+    expect(judged).to_have_count(len(given) - 1)
+    page.keyboard.press("1")
+    expect(judged).to_have_count(len(given))
+    ready(page)
+    page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
+    ready(page)
     now = as_it_is_now(projects / "many passages.duckdb", tmp_path)
     assert {name: own_judgment(now, "q1", name, "tester") for name in given} == given
     assert blind_judgments(now, "tester") == {("q1", name): value for name, value in given.items()}
-    assert judgment_history(now, "q1", undone)[0].note == "see 3"
+    assert [act.note for act in judgment_history(now, "q1", undone)[:3]] == ["", "", "see 3"]
     now.close()

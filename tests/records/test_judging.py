@@ -18,7 +18,7 @@ from exam_workbench.records import (
     source_of,
     withdraw_judgment,
 )
-from exam_workbench.records.judging import judge_passage, undo_judgment
+from exam_workbench.records.judging import judge_passage, last_judged_passage, undo_judgment
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.projects import copy_of, fill, judge as import_judgments
@@ -113,8 +113,11 @@ def test_undoing_restores_the_replaced_judgment_and_withdraws_a_first_one(graded
     undo_judgment(graded, "q1", "p1", "ann")
     newest = judgment_history(graded, "q1", "p1")[0]
     assert (own_judgment(graded, "q1", "p1", "ann"), newest.note, newest.blind) == (2, "names the key", True)
+    assert last_judged_passage(graded, "q1", "ann") is None
+    assert last_judged_passage(graded, "q1", "ben") == "p1"
     undo_judgment(graded, "q1", "p1", "ben")
     assert own_judgment(graded, "q1", "p1", "ben") is None
+    assert last_judged_passage(graded, "q1", "ben") is None
 
 
 def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: Project) -> None:

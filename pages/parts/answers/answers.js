@@ -38,9 +38,7 @@ KINDS.answers = class extends Desk {
 
   // Show a case now; answers of the server to earlier actions do not lead back.
   go(id) {
-    this.open = id;
-    this.moved = true;
-    this.redraw();
+    this.update({ open: id, moved: true });
   }
 
   hear(data) {

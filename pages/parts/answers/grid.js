@@ -61,7 +61,6 @@ KINDS.grid = class extends Desk {
     // Below a long table, the opened queries would be out of sight.
     if (!detail || this.wanted !== open) return;
     this.wanted = "";
-    const shown = this.find(".detail");
-    if (shown.getBoundingClientRect().top > window.innerHeight - 200) shown.scrollIntoView({ block: "start" });
+    showFrom(this.find(".detail"));
   }
 };

@@ -28,9 +28,7 @@ KINDS.audited = class extends Sorted {
   }
 
   by(sort) {
-    this.sort = sort;
-    this.chosen = true;
-    this.redraw();
+    this.update({ sort, chosen: true });
   }
 
   view({ systems, confidence, missed }) {
@@ -78,10 +76,7 @@ KINDS.audited = class extends Sorted {
 
   rows(one, place, placed) {
     const open = one.run === this.opened;
-    const onclick = () => {
-      this.opened = open ? null : one.run;
-      this.redraw();
-    };
+    const onclick = () => this.update({ opened: open ? null : one.run });
     const half = sized(one) ? `±${fixed((one.high - one.low) / 2, 3)}` : "± ?";
     const bounds = `${fixed(one.low, 3)} to ${fixed(one.high, 3)}`;
     const about = sized(one) ? `Confidence interval: ${bounds}. ± is half its width.` : UNKNOWN;

@@ -60,7 +60,7 @@ def _desk_data(
         "scale": [{"value": value, "says": says} for value, says in room.judgment_scale(audit).items()],
         "labels": st.session_state.get(_seen_labels_key(audit), []),
         "tools": ["cannot say", "skip", "look"],
-        "ordered": True,
+        "latest": next((card for card in reversed(cards) if card["settled"]), None),
         "progress": {
             "of": f"of batch {batch.number}",
             "drawn": batch.drawn + batch.doubled,

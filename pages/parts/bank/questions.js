@@ -53,7 +53,6 @@ KINDS.questions = class extends Part {
   }
 
   act(name, more = {}) {
-    if (name === "dialog") comeBack();
     channel.flush();
     channel.push({ act: name, ...more });
   }
@@ -182,13 +181,8 @@ KINDS.questions = class extends Part {
       onclick: () => this.act("open", { query: id }),
     }, sign, keyHint(key));
     const choose = ({ target }) => {
-      this.topic = target.value;
-      this.redraw();
+      this.update({ topic: target.value });
       channel.push({ act: "subtopic", chosen: this.topic });
-    };
-    const search = ({ target }) => {
-      this.words = target.value;
-      this.redraw();
     };
     const empty = rows.length
       ? "No matching questions."
@@ -201,7 +195,7 @@ KINDS.questions = class extends Part {
       h("div.filters", { hidden: data.rows.length < FEW && !subtopics.length },
         h("input", {
           type: "search", placeholder: "Find a question", "aria-label": "Find a question", value: this.words,
-          oninput: search,
+          oninput: ({ target }) => this.update({ words: target.value }),
         }),
         h("select", { "aria-label": "Filter by subtopic", hidden: !subtopics.length, value: this.topic,
           onchange: choose },
@@ -295,7 +289,7 @@ KINDS.questions = class extends Part {
         h("label.active", { title: "Clear to retire the question. Retired questions do not count." },
           this.field("input", row, "active", { type: "checkbox", "aria-label": "Active" })),
         h("button.more", {
-          "data-key": "details", title: "Details, split, history", "aria-label": "Details",
+          "data-key": "details", title: "Details, retire, split, history", "aria-label": "Details",
           "aria-expanded": String(open), onclick: unfold,
         }, "⋮")),
       h("div.remarks", this.remarks(row)),
@@ -370,6 +364,8 @@ KINDS.questions = class extends Part {
           "wide"),
         labelled("Note", this.field("textarea", row, "note", { rows: 2, "aria-label": "Question note" }), "wide")),
       h("div.buttons",
+        button(row.active ? "Retire" : "Restore", "several", { ids: [row.id], what: row.active ? "retire" : "restore" },
+          "retire"),
         button("Duplicate", "duplicate"),
         button("Move up", "move", { up: true }), button("Move down", "move", { up: false }),
         button("Split question", "dialog", { name: "split" }), button("Show effect alone", "dialog", { name: "solo" }),
@@ -377,21 +373,3 @@ KINDS.questions = class extends Part {
         h("span.fact", `Id ${row.id}`)));
   }
 };
-
-// A closed dialog returns the focus to its opener, but does not find openers inside components.
-let closing = null;
-
-function comeBack() {
-  const opener = focused();
-  let open = false;
-  closing?.disconnect();
-  closing = new MutationObserver(() => {
-    const shown = document.querySelector(STREAMLIT.dialog) !== null;
-    if (open && !shown) {
-      closing.disconnect();
-      requestAnimationFrame(() => document.activeElement === document.body && opener.focus({ preventScroll: true }));
-    }
-    open = shown;
-  });
-  closing.observe(document.body, { childList: true, subtree: true });
-}

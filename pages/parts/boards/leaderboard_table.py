@@ -69,7 +69,7 @@ def draw(
         follow: callbacks for clicks, such as `on_open_change`; None if nothing can be opened.
     """
     components.draw(
-        "systems",
+        "leaderboard",
         KEY,
         {
             "board": board_data(primary, official, alike, columns, follow is not None),

@@ -87,8 +87,6 @@ class Sorted extends Part {
   }
 
   by(sort) {
-    this.down = this.sort === sort && !this.down;
-    this.sort = sort;
-    this.redraw();
+    this.update({ sort, down: this.sort === sort && !this.down });
   }
 }

@@ -1,7 +1,6 @@
 """The tour of the demo: three steps of a minute in total, each marked on its screen; it can be skipped for good."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -87,11 +86,24 @@ def _left_at() -> int | None:
 def draw_greeting() -> None:
     """Draw the introduction on Home of the demo: the steps if they are new here, and remarks on the demo's results."""
     if is_tour_over():
-        _draw_tour("tour again", {"mode": "about", "why": WHY_SO})
+        st.caption(WHY_SO)
+        st.button("Take the tour", key="tour again", type="tertiary", on_click=_ask_for_stop, args=(0,))
         return
     done = st.session_state.setdefault("toured stops", set())
-    stops = [{"title": stop.title, "done": at in done} for at, stop in enumerate(STOPS)]
-    _draw_tour("greeting", {"mode": "greeting", "stops": stops, "why": WHY_SO})
+    with st.container(border=True, key="greeting", gap="xsmall"):
+        st.subheader("Welcome. Three steps to know the app", anchor=False)
+        for at, stop in enumerate(STOPS):
+            st.button(
+                f"{at + 1}. {stop.title}{' (done)' if at in done else ''}",
+                key=f"tour step {at}",
+                type="tertiary",
+                on_click=_ask_for_stop,
+                args=(at,),
+            )
+        st.caption(WHY_SO)
+        with st.container(horizontal=True):
+            st.button("Start the tour", key="start tour", type="primary", on_click=_ask_for_stop, args=(0,))
+            st.button("Skip the tour", key="skip tour", on_click=_end_tour)
 
 
 def accompany(screen: str) -> None:
@@ -109,22 +121,22 @@ def accompany(screen: str) -> None:
     if (at := st.session_state.pop("tour asked", None)) is not None:
         _go_to_stop(at)
     at = st.session_state.get("tour stop")
+    if st.session_state.get("toured"):
+        components.draw("cookie", "tour over", {"cookie": COOKIE, "value": "1"})
+        components.draw("cookie", "no tour step", {"cookie": STOP_COOKIE, "value": ""})
     if at is None:
         return
-    stop = STOPS[at]
-    kind, words = stop.points_at
-    _draw_tour(
-        "tour",
-        {
-            "mode": "stop",
-            "number": at + 1,
-            "of": len(STOPS),
-            "title": stop.title,
-            "todo": stop.todo,
-            "points_at": kind,
-            "words": words,
-        },
-    )
+    stop, is_last = STOPS[at], at + 1 == len(STOPS)
+    # Over the menu, it covers nothing that the tour points at.
+    with st.container(key="tour-step"):
+        st.caption(f"Tour, step {at + 1} of {len(STOPS)}")
+        st.subheader(stop.title, anchor=False)
+        st.text(stop.todo)
+        if not is_last:
+            st.button("Next", key="next step", type="primary", on_click=_ask_for_stop, args=(at + 1,))
+        st.button("Done" if is_last else "End the tour", key="end tour", on_click=_end_tour)
+        components.draw("cookie", "kept step", {"cookie": STOP_COOKIE, "value": str(at), "lasts": None})
+        components.draw("tour", "tour", {"points_at": stop.points_at})
 
 
 def _go_to_stop(at: int) -> None:
@@ -136,26 +148,10 @@ def _go_to_stop(at: int) -> None:
     panels.switch_screen(stop.screen, stop.query)
 
 
-def _draw_tour(key: str, data: dict[str, Any]) -> None:
-    components.draw(
-        "tour",
-        key,
-        data | {"cookie": COOKIE, "stop_cookie": STOP_COOKIE},
-        on_stop_change=lambda: _keep_asked_stop(key),
-        on_end_change=_end_tour,
-        on_again_change=_start_again,
-    )
-
-
-def _keep_asked_stop(key: str) -> None:
-    given = st.session_state[key]["stop"]
-    st.session_state["tour asked"] = given if isinstance(given, int) else None
+def _ask_for_stop(at: int) -> None:
+    st.session_state["tour asked"] = at
 
 
 def _end_tour() -> None:
     st.session_state["toured"] = True
     st.session_state.pop("tour stop", None)
-
-
-def _start_again() -> None:
-    st.session_state["tour asked"] = 0

@@ -485,6 +485,10 @@ def queue_view(project: Project, left: review.Side, right: review.Side, policy: 
     found = review.side_agreement(project, left, right)
     cell = disagreement_tables.chosen_cell(found)
     data = queue_data(project, left, right, found, cell, find_queue_page(desk, cell), policy, order)
+    here = data["open"] and data["open"]["id"]
+    # A message is shown only with the case that was open when it appeared.
+    if desk.said and desk.said.setdefault("with", here) != here:
+        desk.forget()
     data |= {"said": desk.said, "error": error, "weighed": desk.weighed}
     disagreements_address.write_address()
     asked.draw("cases", data)

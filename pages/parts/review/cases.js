@@ -9,8 +9,7 @@ KINDS.cases = class extends Desk {
     const id = super.act(name, values);
     if (name === "settle") this.sent = { id, case: values.case };
     if (name === "weigh") return;
-    this.busy = true;
-    this.redraw();
+    this.update({ busy: true });
   }
 
   go(at) {
@@ -54,14 +53,11 @@ KINDS.cases = class extends Desk {
     const { tables, coefficients, to_merge: merges, missing, names } = this.data;
     // If the scales differ, the merged kappa is the one to compare, for both tables.
     const kappa = coefficients[this.table || merges ? 0 : 1];
-    const choose = (at) => {
-      this.table = at;
-      this.redraw();
-    };
     const why = Map.groupBy(coefficients.filter((one) => one.why), (one) => one.why);
     return h("section.tables", { "aria-label": "Agreement" },
       h("div.bar-of", {},
-        segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table, choose),
+        segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table,
+          (table) => this.update({ table })),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(tables[this.table], names),
       h("details", {},
@@ -75,8 +71,11 @@ KINDS.cases = class extends Desk {
 
   grid(found, names) {
     const head = (words, given) => h("th", { scope: "col", ...given }, words);
+    const cells = found.rows.flatMap((row) => row.cells);
+    const reached = cells.find((cell) => cell.open) ?? cells.find((cell) => cell.count);
     const edge = (words, given) => h("td.quiet.edge", { ...given }, words);
-    return h("table.cross", {},
+    const width = found.columns.length;
+    return h("table.cross", { onkeydown: (event) => walk(event, this.findAll("button.cell"), null, width) },
       h("thead", h("tr",
         head(`${names[0]} ↓ ${names[1]} →`, { class: "corner" }),
         found.columns.map((name) => head(name)),
@@ -84,7 +83,7 @@ KINDS.cases = class extends Desk {
         head("κ", { class: "quiet edge", title: "Kappa of this value against all other values" }))),
       h("tbody",
         found.rows.map((row) => h("tr",
-          h("th", { scope: "row" }, row.name), row.cells.map((cell) => h("td", this.cell(cell))),
+          h("th", { scope: "row" }, row.name), row.cells.map((cell) => h("td", this.cell(cell, reached))),
           edge(count(row.total)), edge(row.kappa, { title: row.why }))),
         h("tr",
           h("th.quiet", { scope: "row" }, "total"), found.totals.map((total) => h("td.quiet", count(total))),
@@ -92,14 +91,15 @@ KINDS.cases = class extends Desk {
           h("td.edge"))));
   }
 
-  cell(cell) {
+  cell(cell, reached) {
     const says = `${cell.says}: ${plural(cell.count, "pair")}`;
     const onclick = () => {
+      if (!cell.count) return;
       this.toQueue = true;
       this.act("cell", { cell: cell.open ? "" : cell.cell });
     };
     return h("button.cell", {
-      class: cell.agrees ? "agrees" : "", disabled: !cell.count,
+      class: cell.agrees ? "agrees" : "", "aria-disabled": !cell.count && "true", tabindex: cell === reached ? 0 : -1,
       title: says + (cell.agrees ? ", counts as agreement" : ""), "aria-label": says, "aria-pressed": String(cell.open),
       "data-cell": cell.cell, style: { "--depth": cell.depth }, onclick,
     }, count(cell.count));
@@ -132,7 +132,7 @@ KINDS.cases = class extends Desk {
       h("header",
         h("h2", { tabindex: -1 }, `Case ${count(open.at + 1)} of ${count(total)}`),
         h("span.versus", open.values.map((value, side) => [h("span", names[side]), chip(value)])),
-        h("span.turn", step(-1, "‹ Previous", "K", "Previous case"), step(1, "Next ›", "J", "Next case"))),
+        h("span.turn", this.help(), step(-1, "‹ Previous", "K", "Previous case"), step(1, "Next ›", "J", "Next case"))),
       h("p.query", { dir: "auto" }, open.query),
       open.question && h("p.question-of", { dir: "auto" }, open.question),
       open.passage === null
@@ -216,8 +216,9 @@ class Settling {
   change(values) {
     Object.assign(this.draft, values);
     this.desk.keep();
-    this.desk.trouble = null;
-    this.desk.redraw();
+    // The message about an earlier case has been read.
+    this.desk.data.said = null;
+    this.desk.update({ trouble: null });
   }
 
   // Ask the server for the effect of the rating; the form stays usable meanwhile.
@@ -266,7 +267,7 @@ class Settling {
     const radio = (id) =>
       h("input", { type: "radio", name: "question", value: id, checked: this.draft.question === id,
         onchange: () => this.change({ question: id }) });
-    return h("div.asked", { role: "radiogroup", "aria-label": "Question", made: inWholeRows },
+    return h("div.asked", { role: "radiogroup", "aria-label": "Question" },
       this.open.asked.map((one) => this.question(one, radio(one.id))),
       h("label.question", radio(""), h("span", "The question bank lacks a question")));
   }
@@ -280,7 +281,7 @@ class Settling {
       h("input", { type: "checkbox", ...given, onchange: ({ target }) =>
         choose(target.checked ? [...questions, ...ids] : questions.filter((id) => !ids.includes(id))) });
     const all = box({ checked: questions.length === this.known.length }, this.known);
-    return h("div.asked", { role: "group", "aria-label": "Questions", made: inWholeRows },
+    return h("div.asked", { role: "group", "aria-label": "Questions" },
       this.known.length > 1 && h("label.question", { key: "all" }, all,
         h("span", `All ${this.known.length} questions`)),
       this.open.asked.map((one) => this.question(one,
@@ -319,28 +320,12 @@ class Settling {
     const { how, question, questions, rating, source, reason = "" } = this.draft;
     if (this.lacks) return;
     if (!reason.trim()) {
-      this.desk.trouble = { message: "The reason is empty.", hint: "Explain briefly why you resolve this case." };
-      this.desk.redraw();
+      const trouble = { message: "The reason is empty.", hint: "Explain briefly why you resolve this case." };
+      this.desk.update({ trouble });
       this.desk.find("input.reason").focus();
       return;
     }
     const { id, values } = this.open;
     this.desk.act("settle", { case: id, values, how, question, questions, rating, source, reason, leaves });
   }
-}
-
-// Limit a scrolling list to whole rows.
-function inWholeRows(list) {
-  const limit = () => {
-    list.style.maxHeight = "";
-    const scrolls = list.scrollHeight > list.clientHeight + 1;
-    list.classList.toggle("scrolls", scrolls);
-    if (!scrolls) return;
-    const top = list.firstElementChild.offsetTop;
-    const ends = [...list.children].map((row) => row.offsetTop - top + row.offsetHeight);
-    const whole = ends.filter((end) => end <= list.clientHeight - 4).pop();
-    if (whole) list.style.maxHeight = `${whole + 4}px`;
-  };
-  // In the next frame, since a list that changes its height while it is measured would be measured again.
-  new ResizeObserver(() => requestAnimationFrame(limit)).observe(list);
 }

@@ -35,8 +35,7 @@ KINDS.decisions = class extends Desk {
   }
 
   walk(by) {
-    this.chosen = this.data.places[this.at + by];
-    this.redraw();
+    this.update({ chosen: this.data.places[this.at + by] });
     this.act("open", { home: this.data.home, place: this.chosen });
   }
 

@@ -183,6 +183,7 @@ def _desk_data(
         "scale": [{"value": value, "says": says} for value, says in SCALE.items()],
         "labels": place.labels.get((str(project.path), ui.person()), []) if blind else seen,
         "seen": not blind,
+        "latest": {"query": query_id, "passage": judging.last_judged_passage(project, query_id, ui.person())},
         "tools": ["look"] if blind and policy is not None else [],
         "notes": True,
         "progress": {

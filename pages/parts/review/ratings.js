@@ -85,8 +85,7 @@ KINDS.ratings = class extends Desk {
   override() {
     if (this.sent) return;
     if (this.draft.reason.trim()) return this.begin("override", this.draft);
-    this.refusal = EMPTY_REASON;
-    this.redraw();
+    this.update({ refusal: EMPTY_REASON });
     this.find("form input").focus();
   }
 

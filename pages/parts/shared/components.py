@@ -30,7 +30,7 @@ COMPONENTS = {
         "answers/answers", "bank/channel", "bank/questions", "bank/bar",
     ),
     "table": (
-        *_SHARED, "review/flips", "boards/scale", "boards/queries", "boards/systems", "boards/agreements",
+        *_SHARED, "review/flips", "boards/scale", "boards/queries", "boards/leaderboard", "boards/agreements",
         "audit/audited", "answers/grid", "shared/picks", "home/panels",
     ),
     "page": ("shared/elements", "shared/desk", "shared/page", "home/tour"),

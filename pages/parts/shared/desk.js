@@ -31,6 +31,16 @@ function actionsOf(home) {
   return outlasting.get(home);
 }
 
+// Page keys scroll the open passage to its end, wherever the focus is.
+const SCREENFULS = { PageDown: 0.9, PageUp: -0.9 };
+
+function scrollPassage(event, text) {
+  if (!text || isUsed(event)) return;
+  const before = text.scrollTop;
+  text.scrollTop += SCREENFULS[event.key] * text.clientHeight;
+  if (text.scrollTop !== before) swallow(event);
+}
+
 const nameOf = (event) => (event.altKey ? `Alt+${String.fromCharCode(event.keyCode)}` : event.key).toLowerCase();
 
 class Desk extends Part {
@@ -54,11 +64,9 @@ class Desk extends Part {
   // A key presses the button that has it as its shortcut. On a Mac, Alt changes the letters, but not the key codes.
   key(event) {
     if (event.ctrlKey || event.metaKey || (event.shiftKey && /^[a-z]$/i.test(event.key)) || behindDialog()) return;
+    if (event.key in SCREENFULS)
+      return scrollPassage(event, this.find(".passage") ?? document.querySelector(".passage-text"));
     const name = nameOf(event);
-    if (name === "escape" && this.helps) {
-      this.helps = false;
-      return this.redraw();
-    }
     const fits = (one) => one.getAttribute("aria-keyshortcuts").toLowerCase() === name;
     const button = this.findAll("[aria-keyshortcuts]").find(fits);
     if (!button || (!event.altKey && isUsed(event, this.elsewhere?.(event)))) return;
@@ -68,17 +76,13 @@ class Desk extends Part {
 
   // A button that lists further keys, and those of all buttons.
   help(more = []) {
-    const words = (one) => [...one.childNodes].filter((node) => node.localName !== "kbd").map((node) => node.textContent);
+    const words = (one) => [...one.childNodes].filter((node) => !node.matches?.("kbd, b")).map((node) => node.textContent);
     const buttons = this.findAll("[aria-keyshortcuts]:not(.help *)");
     const named = buttons.map((one) => [one.getAttribute("aria-keyshortcuts"), words(one).join(" ")]);
-    const press = () => {
-      this.helps = !this.helps;
-      this.redraw();
-    };
     return h("span.help",
-      h("button.link", { "aria-keyshortcuts": "?", "aria-expanded": String(Boolean(this.helps)), onclick: press },
-        "Keys", h("kbd", { "aria-hidden": "true" }, "?")),
-      this.helps && h("dl", { role: "status" }, [...more, ...named].map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])));
+      h("button.link", { "aria-keyshortcuts": "?", popovertarget: "keys" }, "Keys", h("kbd", { "aria-hidden": "true" }, "?")),
+      h("dl", { id: "keys", popover: "auto", onbeforetoggle: () => this.redraw() },
+        [...more, ...named, ["PgUp PgDn", "Scroll the passage"]].map(([key, words]) => [h("dt", h("kbd", key)), h("dd", words)])));
   }
 
   // A button to a neighbour of the open item.
@@ -93,12 +97,14 @@ class Desk extends Part {
     const beyond = (words, many, at) =>
       many > 0 &&
       h("li", { key: words }, h("button.beyond", { onclick: () => go(at) }, `${words} cases (${count(many)})`));
+    // Tab reaches one row; from there, arrow keys move up and down.
+    const reached = Math.max(0, rows.findIndex((one) => one.id === open));
     const row = (one, at) =>
       h("li", { key: one.id },
         h("button.row", { class: kind(one), "data-id": one.id, "aria-current": one.id === open && "true",
-          onclick: () => go(first + at, one.id) },
+          tabindex: at === reached ? 0 : -1, onclick: () => go(first + at, one.id) },
           inside(one, first + at)));
-    return h("ol.list", { "aria-label": "Cases" },
+    return h("ol.list", { "aria-label": "Cases", onkeydown: (event) => walk(event, this.findAll("button.row")) },
       beyond("Earlier", first, Math.max(0, first - page)),
       rows.map(row),
       beyond("Later", total - first - rows.length, first + rows.length));
@@ -117,7 +123,7 @@ class Desk extends Part {
     const stands = row && `${row.dataset.id} ${[...row.closest("ol").children].indexOf(row.parentNode)}`;
     if (row && stands !== this.stands) keepInSight(row, row.closest("ol"), 40);
     this.stands = stands;
-    const title = this.moved && this.find(".case h2");
+    const title = this.moved && !this.busy && this.find(".case h2");
     if (!title) return;
     this.moved = false;
     if (!focused()?.matches("input, textarea, select")) title.focus({ preventScroll: true });

@@ -66,11 +66,7 @@ function drop(node) {
   return next;
 }
 
-function begin({ tag, given }) {
-  const node = document.createElement(tag);
-  node.key = given.key;
-  return node;
-}
+const begin = ({ tag, given }) => Object.assign(document.createElement(tag), { key: given.key });
 
 // Properties that people change, so that the element may differ from what was drawn last.
 const LIVE = new Set(["value", "checked", "open"]);
@@ -155,10 +151,12 @@ function isUsed(event, others = "") {
   return event.composedPath().some((one) => one instanceof Element && one.matches(used));
 }
 
-// Arrow keys, Home and End move the focus within a list. From `before`, the arrow down leads to the first item.
-function walk(event, items, before = null) {
+// Arrow keys, Home and End move the focus within a list, or a table of `columns`. From `before`, the arrow down leads
+// to the first item.
+function walk(event, items, before = null, columns = 1) {
   const at = items.indexOf(event.target);
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
+  const steps = columns > 1 ? { ArrowRight: at + 1, ArrowLeft: at - 1 } : {};
+  const to = { ArrowDown: at + columns, ArrowUp: at - columns, Home: 0, End: items.length - 1, ...steps }[event.key];
   const outside = at < 0 && !(before && event.key === "ArrowDown");
   if (to === undefined || outside || event.altKey || event.ctrlKey || event.metaKey) return;
   event.preventDefault();
@@ -220,15 +218,14 @@ class Part {
     this.root.style.display = "contents";
   }
 
-  hear() {}
-
-  view() {}
-
-  drawn() {}
-
   show(data, tell, hold) {
     Object.assign(this, { before: this.data, data, tell, hold });
-    this.hear(data);
+    this.hear?.(data);
+    this.redraw();
+  }
+
+  update(values) {
+    Object.assign(this, values);
     this.redraw();
   }
 
@@ -239,12 +236,12 @@ class Part {
     const root = this.root.getRootNode();
     const at = root.activeElement;
     this.drawing = true;
-    draw(this.root, this.view(this.data));
+    draw(this.root, this.view?.(this.data));
     this.drawing = false;
     if (this.again) return this.redraw();
     // An element that was moved loses the focus.
     if (at?.isConnected && this.root.contains(at) && root.activeElement !== at) at.focus({ preventScroll: true });
-    this.drawn(this.data);
+    this.drawn?.(this.data);
   }
 
   find(selector) {

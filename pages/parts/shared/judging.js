@@ -83,11 +83,16 @@ KINDS.judging = class extends Desk {
     this.redraw();
   }
 
-  // The judgment to undo: the tab's own latest one, else the latest earlier one of the open query.
+  // The judgment to undo: the latest one of this tab, otherwise the latest one that the server knows.
   get latest() {
-    const { cards, ordered } = this.data;
-    const before = cards.filter((one) => ordered && one.query === this.card?.query && one.settled).map(keyOf);
-    return this.past.filter((one) => this.known.has(one)).at(-1) ?? before.at(-1);
+    const { latest } = this.data;
+    const stored = latest && !this.given.has(keyOf(latest)) ? [keyOf(latest)] : [];
+    return [...stored, ...this.past].filter((key) => this.known.has(key)).at(-1);
+  }
+
+  undo() {
+    if (this.latest) return this.judge("take back", null, this.latest);
+    this.update({ trouble: { message: "Nothing to undo.", hint: "You have no judgment of this query." } });
   }
 
   look() {
@@ -158,7 +163,7 @@ KINDS.judging = class extends Desk {
   passage(card) {
     const given = { key: this.at, dir: "auto", tabindex: 0, role: "group", "aria-label": "Passage" };
     if (card.text) return h("div.passage", given, card.text);
-    return h("p.missing", given, card.text === undefined ? "Loading the passage …"
+    return h("div.missing", given, card.text === undefined ? "Loading the passage …"
       : "This passage has no text, so you cannot judge it. Import the passages with their texts.");
   }
 
@@ -194,7 +199,7 @@ KINDS.judging = class extends Desk {
 
   keys(card) {
     const { tools, scale, notes } = this.data;
-    const { latest, own } = this;
+    const { own } = this;
     const here = own.findIndex((one) => keyOf(one) === this.at);
     const { value: now } = this.judged(card);
     return h("section.keys", { "aria-label": "Judge" },
@@ -208,7 +213,7 @@ KINDS.judging = class extends Desk {
       h("div.others-of",
         Object.entries(TOOLS).map(([what, [words, key]]) => tools.includes(what)
           && this.button(words, key, () => this.judge(what))),
-        this.button("Undo", "u", () => this.judge("take back", null, latest), !latest),
+        this.button("Undo", "u", () => this.undo()),
         tools.includes("look") && this.button("Show grader's label", "m", () => this.look(),
           this.labels.has(this.at) || this.asking === this.at),
         this.step("Previous", "K", here > 0, () => this.go(own[here - 1]), "Previous passage"),
@@ -216,11 +221,11 @@ KINDS.judging = class extends Desk {
   }
 
   nothing() {
-    const { latest, data } = this;
+    const { data } = this;
     const { title, about, act, words } = data.finished;
     if (this.given.size) return [h("p.quiet", "Loading …")];
     return [h("h2", title), h("p", about),
       act && this.button(words, "n", () => this.act(act, data.finished.with)),
-      latest && this.button("Undo", "u", () => this.judge("take back", null, latest))];
+      this.latest && this.button("Undo", "u", () => this.undo())];
   }
 };

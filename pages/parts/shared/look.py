@@ -84,9 +84,16 @@ ${main} button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   &:has(:is(input, textarea):focus-visible) { outline: 2px solid var(--ew-focus); outline-offset: 1px; }
   :is(input, textarea):focus-visible { outline: none !important; } }
 /* A browser that is new here is asked for a name in one line. */
-.st-key-name-wanted { padding: 0.3rem 0.6rem; border: 1px solid var(--ew-line); border-radius: 0.4rem; }
+.st-key-name-wanted { min-height: 3.3rem; justify-content: center; padding: 0.3rem 0.6rem;
+  border: 1px solid var(--ew-line); border-radius: 0.4rem; }
 .st-key-name-wanted ${captionContainer} { margin-bottom: 0; }
 .st-key-name-wanted ${captionContainer} p { font-size: 0.87rem; line-height: 1.3; margin: 0; }
+/* A step of the tour lies over the menu, where it covers nothing that it points at. */
+.st-key-tour-step.st-key-tour-step { position: fixed; left: 0.5rem; bottom: 0.8rem; width: 13.5rem; max-height: 75vh;
+  overflow-y: auto; z-index: 999995; gap: 0.4rem; padding: 0.8rem 1rem; background: light-dark(#ffffff, #16191c);
+  border: 1px solid var(--ew-focus); border-left-width: 4px; border-radius: 0.4rem;
+  box-shadow: 0 6px 24px rgba(0, 0, 0, 0.22); }
+.st-key-tour-step ${text} { font-family: inherit; font-size: 0.9rem; }
 /* The line under the title: under which choices one looks. */
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
   flex-wrap: wrap; }
@@ -137,7 +144,9 @@ ${sidebarUserContent} { padding-top: 0; }
   background: color-mix(in srgb, #2f6399 14%, transparent); font-weight: 600; }
 /* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
 .passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
-  line-height: 1.65; max-height: 70vh; overflow-y: auto; }
+  line-height: 1.65; max-height: 70vh; overflow-y: auto;
+  background: linear-gradient(transparent, light-dark(#ffffff, #16191c) 60%) 0 100% / 100% 3rem no-repeat local,
+    linear-gradient(transparent, color-mix(in srgb, currentColor 35%, transparent)) 0 100% / 100% 1.4rem no-repeat; }
 .passage-text mark { background: rgba(128, 128, 128, 0.16); color: inherit; border-bottom: 2px solid currentColor; }
 .passage-text mark.short { border-bottom: 1px dotted currentColor; background: rgba(128, 128, 128, 0.09); }
 .passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; color: var(--ew-dim);

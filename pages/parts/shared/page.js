@@ -24,10 +24,10 @@ function setCookie(name, value, lasts = 34560000) {
 
 // A window writes a new value once. Writing it in every run would overwrite later choices of other windows.
 KINDS.cookie = class extends Part {
-  hear({ cookie, value }) {
+  hear({ cookie, value, lasts }) {
     if (value === null || value === this.written) return;
     this.written = value;
-    setCookie(cookie, value);
+    setCookie(cookie, value, lasts);
   }
 };
 
@@ -45,9 +45,40 @@ KINDS.frame = class extends Part {
     document.addEventListener("click", follow, true);
     document.addEventListener("click", opened, true);
     document.addEventListener("keydown", walked, true);
+    document.addEventListener("keydown", remember, true);
+    setInterval(refocus, FOCUS_CHECKS);
     watchRuns();
   }
 };
+
+// If a run or a closed dialog removes the focused element, the focus goes to the nearest part of the screen that is
+// left, otherwise to the element that had the focus before. So the next Tab goes on from there.
+const FOCUS_CHECKS = 150;
+const SCREEN = `${STREAMLIT.mainBlockContainer}, ${STREAMLIT.sidebar}`;
+let trail = []; // The element that had the focus, and all around it.
+let earlier = []; // Elements that had it before.
+
+const around = (node) => (node ? [node, ...around(node.parentElement ?? node.getRootNode().host)] : []);
+
+function remember() {
+  const now = focused();
+  if (now === trail[0] || now === document.body) return;
+  earlier = [...earlier, trail[0]].filter((node) => node?.isConnected).slice(-9);
+  trail = around(now);
+}
+
+function refocus() {
+  remember();
+  if (focused() !== document.body || !trail.length || trail[0].isConnected || !document.querySelector(STREAMLIT.idle))
+    return;
+  const left = trail.find((node) => node.isConnected && trail.some((outer) => outer.matches(SCREEN)));
+  const before = earlier.findLast((node) => node.isConnected);
+  trail = [];
+  if (!left) return before?.focus({ preventScroll: true });
+  left.tabIndex = -1;
+  left.style.outline = "none";
+  left.focus({ preventScroll: true });
+}
 
 // The browser's title names a long run, because the person may look at another tab meanwhile.
 const LONG_RUN = 2000;

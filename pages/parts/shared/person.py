@@ -69,16 +69,17 @@ def draw_box() -> None:
         login.draw_box()
         return
     st.session_state.setdefault("author", remembered_name())
-    if current_name():
-        st.text_input(
-            "Your name",
-            key="author",
-            persist_state="session",
-            max_chars=LONGEST_NAME,
-            on_change=_mark_given,
-            help="The activity log shows this name, and this browser remembers it. Another name is another person with"
-            " separate unsaved changes.",
-        )
+    # Also without a name, so that the menu stays in place when it is entered.
+    st.text_input(
+        "Your name",
+        key="author",
+        persist_state="session",
+        max_chars=LONGEST_NAME,
+        placeholder="Not entered yet",
+        on_change=_mark_given,
+        help="The activity log shows this name, and this browser remembers it. Another name is another person with"
+        " separate unsaved changes.",
+    )
     # Streamlit can read cookies but not set them.
     said = current_name() if st.session_state.get("name said") else None
     components.draw("cookie", "remember", {"cookie": COOKIE, "value": said})
@@ -86,13 +87,17 @@ def draw_box() -> None:
 
 def ask_for_name() -> None:
     """Ask a new browser for the name: at the top of the page, and in a dialog on an attempt to act."""
-    if current_name() or login.is_required():
+    wanted, name = st.session_state.pop("ask who", False), current_name()
+    # On the screen where the name was entered, the line stays, so that nothing moves.
+    if login.is_required() or (name and st.session_state.get("named on") != st.session_state["screen"]):
         return
-    if st.session_state.pop("ask who", False):
+    if wanted and not name:
         _draw_dialog()
-        return
     with st.container(key="name-wanted"):
-        _draw_form()
+        if name or wanted:
+            st.caption("The activity log shows your name with your changes. You can change it in the sidebar.")
+        else:
+            _draw_form()
 
 
 @st.dialog("Enter your name")
@@ -116,8 +121,7 @@ def _draw_form() -> None:
         )
         st.form_submit_button("Use this name", on_click=_take_given_name, key="give name")
         st.container(key="about-names", width="stretch").caption(
-            "The activity log shows this name with your changes. The suggestion is your account name on this computer."
-            " You can read without a name."
+            "The activity log shows this name with your changes. You can read without a name."
         )
 
 
@@ -127,4 +131,6 @@ def _take_given_name() -> None:
 
 
 def _mark_given() -> None:
+    if not st.session_state.get("name said") and not remembered_name():
+        st.session_state["named on"] = st.session_state["screen"]
     st.session_state["name said"] = True

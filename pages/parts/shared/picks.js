@@ -9,22 +9,16 @@ KINDS.picks = class extends Desk {
   }
 
   pick(id) {
-    this.chosen = id;
-    this.moved = true;
-    this.redraw();
+    this.update({ chosen: id, moved: true });
     this.act("pick", { choice: id });
   }
 
   view({ rows }) {
     const words = this.words.trim().toLowerCase();
     const fits = rows.filter((row) => `${row.id} ${row.text}`.toLowerCase().includes(words));
-    const search = ({ target }) => {
-      this.words = target.value;
-      this.redraw();
-    };
     return h("div.pick", { onkeydown: (event) => walk(event, this.findAll("a"), this.find("input")) },
       h("input", { type: "search", placeholder: "Find a query", "aria-label": "Find a query", value: this.words,
-        oninput: search }),
+        oninput: ({ target }) => this.update({ words: target.value }) }),
       !fits.length && h("p", "No matching queries."),
       h("nav", { "aria-label": "Queries" }, fits.map((row) => this.row(row))));
   }
@@ -52,9 +46,6 @@ KINDS.picks = class extends Desk {
     const row = this.moved && this.find("[aria-current]");
     if (!row) return;
     this.moved = false;
-    const list = row.parentNode;
-    const top = row.offsetTop - list.offsetTop;
-    const isOut = top < list.scrollTop || top + row.offsetHeight > list.scrollTop + list.clientHeight;
-    if (isOut) list.scrollTop = top - list.clientHeight / 3;
+    keepInSight(row, row.parentNode, 40);
   }
 };

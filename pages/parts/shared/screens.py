@@ -40,6 +40,29 @@ SCREENS = {name: (title, icon) for icon, screens in MENU.values() for name, titl
 """Title and icon of every screen, by the name of its file."""
 
 
+ABOUT = {
+    "question_bank": "Edit the questions of each query. Assessors and organizers save versions.",
+    "changes": "Compare two bank versions: questions, labels and leaderboard.",
+    "disagreements": "Assessors resolve cases in which a label and a judgment differ, or two graders.",
+    "adjudication": "Organizers decide pairs that two assessors judged or rated independently.",
+    "grading": "Organizers set up graders, and grade passages.",
+    "prompts": "Organizers write and test the prompts of graders.",
+    "leaderboard": "Compare systems by a measure.",
+    "audit": "Organizers draw passages, assessors judge them: the error of the leaderboard is estimated.",
+    "measures": "Compare leaderboards of several measures and graders with the official leaderboard.",
+    "exam": "Compare the scores of examinees.",
+    "students": "Sit an exam with an examinee.",
+    "items": "Check how difficult each item is, and how well it separates examinees.",
+    "improve": "Replace items that separate examinees badly.",
+    "answers": "Compare generated answers of runs with answers from gold passages.",
+    "cases": "Assessors confirm why an answer and its passages disagree.",
+    "judges": "Compare answer checks with each other and with assessors.",
+    "people": "Organizers give roles, and assign queries to assessors.",
+    "activity": "Show who did each action, and when.",
+}
+"""Who does what on each screen that shares its entry with others."""
+
+
 def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
     """Declare the screens; return the name of the open screen, its page, and all pages by name."""
     pages = {
@@ -108,8 +131,9 @@ def _draw_entry(
 
 
 def tabs(here: str, pages: Mapping[str, st.Page], choices: Mapping[str, str], visible: Collection[str]) -> None:
-    """Draw links to the screens of an entry side by side, if there are several. The arguments are those of `menu`."""
+    """Draw links to the screens of an entry, and who does what there. The arguments are those of `menu`."""
     screens = {name: title for name, title in MENU[entry_of(here)][1].items() if name in visible}
     if len(screens) > 1:
         for name, title in screens.items():
-            st.page_link(pages[name], label=title, query_params=choices)
+            st.page_link(pages[name], label=title, query_params=choices, help=ABOUT[name])
+        st.caption(ABOUT[here])

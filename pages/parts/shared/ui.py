@@ -145,9 +145,8 @@ def frame(screen: str) -> tuple[DeltaGenerator, DeltaGenerator]:
         who.draw_box()
     if names:
         _say_another(asked if asked not in names else "")
+    st.session_state["screen"] = title = screens.SCREENS[screen][0]
     who.ask_for_name()
-    title = screens.SCREENS[screen][0]
-    st.session_state["screen"] = title
     name_tab()
     st.title(title, anchor=False)
     tabs = st.container(key="tabs", horizontal=True)

@@ -10,7 +10,7 @@ const BY = {
 // A name may be wrapped after a separator between its words.
 const inParts = (name) => name.split(/(?<=[+_/.-])/).flatMap((part) => [part, h("wbr")]);
 
-KINDS.systems = class extends Sorted {
+KINDS.leaderboard = class extends Sorted {
   constructor(parent) {
     super(parent);
     for (const name of ["pointerover", "focusin"]) this.root.addEventListener(name, ({ target }) => this.point(target));
