@@ -29,15 +29,9 @@ def draw(project: Project) -> None:
             _ask_grader(
                 project,
                 grader.spec,
-                lambda made, control: _probe(project, grader, made, control, pairs),
+                lambda made, control: audit.probe_robustness(project, made, ui.author(), control, pairs),
             )
         _watch_button(project, grader.spec)
-
-
-def _probe(project: Project, grader: bank.StoredGrader, made: Grader, control: Any, pairs: int) -> None:
-    """Probe a grader, and make its card with the result."""
-    grading.probe_grader(project, made, ui.author(), control, pairs)
-    audit.make_card(project, grader, ui.author())
 
 
 def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
