@@ -30,7 +30,7 @@ STATEMENTS = {
     "core/formats, core/graders, core/measures": 9_500,
     "core": 1_010,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 66_040, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_100, "tests/*.py": 66_060, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 
