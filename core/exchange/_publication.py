@@ -207,12 +207,14 @@ def publish_qrels(
     binary: bool = False,
     note: str = "",
     deliver: Callable[[Publication], object] = lambda _: None,
+    readiness: Mapping[str, Any] | None = None,
 ) -> Publication:
     """Make the qrels of a policy and record everything needed to reproduce them.
 
     Args:
         binary: write 1 for labels from the min rating on and 0 for the rest, instead of the labels.
         note: a reason for people to read.
+        readiness: the audit, the number of open disagreements, and the like, for the manifest.
         deliver: writes the files. If it fails, nothing is recorded.
 
     Raises:
@@ -241,6 +243,7 @@ def publish_qrels(
             "pool": _pool_facts(project),
             **({"data_sets": data_sets} if data_sets else {}),
             "counts": asdict(label_readiness(project, basis(project, resolved))),
+            **({"readiness": dict(readiness)} if readiness else {}),
             "qrels": {
                 "values": "binary" if binary else "graded",
                 "lines": content.count(b"\n"),
@@ -495,6 +498,7 @@ def bundle_publication(
     note: str = "",
     beside: Beside = lambda _: {},
     deliver: Callable[[bytes], object] = lambda _: None,
+    readiness: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
@@ -524,7 +528,7 @@ def bundle_publication(
             packed.append(zip_bytes(files))
             deliver(packed[0])
 
-        publish_qrels(project, policy, author, binary, note, pack_files)
+        publish_qrels(project, policy, author, binary, note, pack_files, readiness)
     return packed[0]
 
 

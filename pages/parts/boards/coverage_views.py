@@ -176,17 +176,6 @@ def sample_sizes(screen: Screen) -> None:
     )
 
 
-SEALING = (
-    "Draws {} random questions of each query that has at least twice as many. Only their authors can then read and edit"
-    " them. Other people, organizers included, get no text of them on screens or in files. Bundles leave them out, and"
-    " the whole project cannot be exported. Labels and scores stay the same. You can open the questions later."
-)
-OPENING = (
-    "All people who can read the question bank can then read these questions, and exports contain them. The comparison"
-    " on this screen ends. You cannot undo this."
-)
-
-
 def draw_sealed(screen: Screen) -> None:
     """Draw the comparison of public and sealed questions, or the form that seals some."""
     project = screen.project
@@ -202,13 +191,21 @@ def draw_sealed(screen: Screen) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if known:
             presses.confirm_button(
-                f"Open {text.how_many(len(known), 'questions')}", OPENING, bank.open_sealed, project,
+                f"Open {text.how_many(len(known), 'questions')}",
+                "All people who can read the question bank can then read these questions, and exports contain them. The"
+                " comparison on this screen ends. You cannot undo this.",
+                bank.open_sealed, project,
                 now="Open now", now_key="open seals", icon=":material/lock_open:", key="opening seals",
             )  # fmt: skip
             return
         each = int(st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170))
         presses.confirm_button(
-            "Seal questions", SEALING.format(each), partial(bank.seal_questions, per_query=each), project,
+            "Seal questions",
+            f"Draws {each} random questions of each query that has at least {2 * each}. Only their authors can then"
+            " read and edit them. Other people, organizers included, get no text of them on screens or in files."
+            " Bundles leave them out, and the whole project cannot be exported. Labels and scores stay the same."
+            " You can open the questions later.",
+            partial(bank.seal_questions, per_query=each), project,
             now="Seal now", now_key="seal", type="primary", icon=":material/lock:", key="sealing",
         )  # fmt: skip
 
