@@ -107,5 +107,11 @@ def publication_checks(project: Project, policy: Policy, line: ReadinessLine) ->
             "passages",
             {"overridden": "true"},
         ),
-        Check("sealed", not sealed, how_many(sealed, "sealed questions"), "leaderboard", {"view": "Sealed questions"}),
+        Check(
+            "sealed",
+            not sealed,
+            how_many(sealed, "sealed questions") + ", left out of bundles" * bool(sealed),
+            "leaderboard",
+            {"view": "Sealed questions"},
+        ),
     ]

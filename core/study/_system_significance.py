@@ -376,7 +376,8 @@ class SealedCoverage:
     def explains(self) -> str:
         """The meaning of a positive surplus as a sentence."""
         return (
-            f"A positive surplus: the system's {self.measure} favours public questions more than the median system's."
+            f"A positive surplus: in {self.measure}, the lead of public over sealed questions is larger than that of"
+            " the median system."
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None
 
 def draw_checklist(project: Project, policy: Policy, line: ReadinessLine) -> None:
     """Draw the checklist before a publication, each line with a link to its screen."""
-    with st.container(key="checklist", gap="small"):
+    with st.container(key="checklist", gap=None):
         for check in publication_checks(project, policy, line):
             _draw_part(
                 check.screen, f":material/{'check' if check.done else 'warning'}: {ui.plain(check.says)}", **check.place
