@@ -237,7 +237,8 @@ def publish_qrels(
             "published_at": now.isoformat(timespec="seconds"),
             "published_by": author,
             "note": note.strip(),
-            "bank": _bank_facts(project, base.version),
+            # Without a person, so that the note does not depend on the questions that this person wrote.
+            "bank": _bank_facts(Past(project, cursor), base.version),
             "grader": _grader_facts(base.grader.spec),
             "policy": resolved.as_dict(),
             "pool": _pool_facts(project),
@@ -411,7 +412,7 @@ def _pool_facts(project: Project) -> Manifest:
 
 def _bank_facts(project: Project, version: int) -> Manifest:
     """Return the facts of a bank version, with its hash, and with hashes of the ids of sealed questions."""
-    note = project.value(f"SELECT note FROM {readable_versions(project.unattended())} WHERE version = ?", [version])
+    note = project.value(f"SELECT note FROM {readable_versions(project)} WHERE version = ?", [version])
     sealed = sorted(hashlib.sha256(one.encode()).hexdigest() for one in sealed_questions(project))
     return {
         "version": version,
@@ -518,8 +519,7 @@ def bundle_publication(
         packed: list[bytes] = []
 
         def pack_files(publication: Publication) -> None:
-            # Without a person, so that no file depends on the questions that this person wrote.
-            files = _bundle_files(project.unattended(), publication, beside(project))
+            files = _bundle_files(Past(project, cursor), publication, beside(project))
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
             log_action(
