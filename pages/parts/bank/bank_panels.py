@@ -387,7 +387,10 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
     # The question of the menu, of the link, or of the button that led here.
     known_ids = (one for one in (here.repaired, st.query_params.get("question"), here.focus) if one in asked)
     wanted = next(known_ids, next(iter(asked)))
-    with st.expander("Test new wordings of a question", key="repair", expanded=here.repaired == wanted), ui.errors():
+    with (
+        st.expander("Test new wordings of a question", key=f"repair {here.repaired}", expanded=here.repaired == wanted),
+        ui.errors(),
+    ):
         st.caption(
             "Half of the passages with an override or a judgment choose the best wording. The other half tests it once."
             " The grader rates the new wordings first, which may cost money."
