@@ -1,15 +1,17 @@
-"""The readiness of a leaderboard in one line: graded pairs, open disagreements, audit, bank version."""
+"""The readiness of a leaderboard in one line, and the checklist before a publication that is built on it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from .audit import audited_by, under_way
-from .labels import FEWEST_GRADED, Policy, basis, graded_share, pairs_needed
+from .labels import FEWEST_GRADED, Policy, basis, graded_share, label_readiness, pairs_needed
 from .measures import parse_measure
+from .records import sealed_questions
 from .review import agreement_status
 from .store import Project, as_act
+from .text import how_many
 
 Audited = Literal["audited", "audit in progress", "not audited"]
 
@@ -67,3 +69,49 @@ def readiness_line(project: Project, policy: Policy, measure: str) -> ReadinessL
         audited=audited,
         bank_version=base.version,
     )
+
+
+@dataclass(frozen=True)
+class Check:
+    """A line of the checklist before a publication: its state, and the screen that shows or fixes it."""
+
+    name: str
+    done: bool
+    says: str
+    screen: str
+    place: dict[str, str] = field(default_factory=dict)
+
+
+def publication_checks(project: Project, policy: Policy, line: ReadinessLine) -> list[Check]:
+    """Return the checklist before a publication. An open line does not prevent the publication.
+
+    Raises:
+        InputError: the grader or version is unknown.
+    """
+    state, sealed = label_readiness(project, basis(project, policy)), len(sealed_questions(project))
+    cases = "No judgments" if line.disagreements is None else how_many(line.disagreements, "open disagreements")
+    return [
+        Check(
+            "graded",
+            line.usable == line.needed,
+            f"{line.graded} of the pairs that {line.measure} needs are graded",
+            "grading",
+        ),
+        Check("failed", not state.failed, how_many(state.failed, "failed pairs"), "grading"),
+        Check("disagreements", line.disagreements == 0, cases, "disagreements"),
+        Check("audit", line.audited == "audited", line.audited.capitalize(), "audit"),
+        Check(
+            "stale",
+            not state.stale_overrides,
+            how_many(state.stale_overrides, "stale overrides"),
+            "passages",
+            {"overridden": "true"},
+        ),
+        Check(
+            "sealed",
+            not sealed,
+            how_many(sealed, "sealed questions") + ", left out of bundles" * bool(sealed),
+            "leaderboard",
+            {"view": "Sealed questions"},
+        ),
+    ]

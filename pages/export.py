@@ -3,6 +3,7 @@
 import streamlit as st
 
 from exam_workbench import exchange, labels, text
+from exam_workbench.readiness_line import ReadinessLine
 from exam_workbench.store import Project
 from pages.parts.export.export_files import draw_download, draw_other_files, draw_publishing
 from pages.parts.shared import readiness, scoring_settings, ui
@@ -16,11 +17,11 @@ STYLE = """
 """
 
 
-def draw_qrels(project: Project) -> tuple[labels.Policy, bool]:
-    """Draw the qrels of the scoring settings with their basis; return the settings and whether the qrels are binary."""
+def draw_qrels(project: Project) -> tuple[labels.Policy, bool, ReadinessLine]:
+    """Draw the qrels of the scoring settings; return the settings, whether the qrels are binary, and the readiness."""
     st.header("Labels as qrels", anchor=False)
-    policy = scoring_settings.require_view().policy
-    readiness.draw(project)
+    view = scoring_settings.require_view()
+    policy, line = view.policy, readiness.draw(project)
     base = labels.basis(project, policy)
     labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())
     state = labels.label_readiness(project, base)
@@ -50,7 +51,7 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool]:
         )  # fmt: skip
     with right, st.expander("First lines of the file", expanded=True):
         st.code("\n".join(exchange.qrels_head(project, policy, binary)), language=None)
-    return policy, binary
+    return policy, binary, line
 
 
 def _rests_on(state: labels.Readiness, labelled: int) -> None:
@@ -115,7 +116,7 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
 
 
 project = ui.require_project(STYLE)
-policy, binary = draw_qrels(project)
+policy, binary, line = draw_qrels(project)
 if project.allows("publish"):
-    draw_publishing(project, policy, binary)
+    draw_publishing(project, policy, binary, line)
 draw_other_files(project)

@@ -286,7 +286,10 @@ def _draw_passage(project: Project, policy: labels.Policy | None, shown: list[st
         with st.container(key="desk-questions"):
             foretold = desk_parts.draw_questions(project, read, policy, shown)
             if read.asked:
-                ui.draw_link("question_bank", "Open in question bank", query=read.query_id)
+                ui.draw_link(
+                    "question_bank", "Open in question bank",
+                    **{name: value for name, value in st.query_params.items() if name in ("query", "question")},
+                )  # fmt: skip
     with st.container(key="desk-beside"):
         beside.guidelines_beside(project, read.query_id)
         ui.draw_link("passages", "Judge this passage", part="Judge", query=at[0], passage=at[1])

@@ -9,7 +9,7 @@ import pytest
 from exam_workbench import audit, bank
 from exam_workbench.audit import Goal
 from exam_workbench.labels import Policy, leaderboard
-from exam_workbench.readiness_line import ReadinessLine, readiness_line
+from exam_workbench.readiness_line import ReadinessLine, publication_checks, readiness_line
 from exam_workbench.records import set_member
 from exam_workbench.review import Judgments, Labels, list_disagreements, settle_by_comment
 from exam_workbench.review._disagreements.settling import case_of
@@ -59,6 +59,14 @@ def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project)
     bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     found = readiness_line(project, Policy(), "AP")
     assert found.too_few and 0 < found.usable < found.needed / 2
+
+
+def test_the_checklist_is_done_where_nothing_is_open(project: Project) -> None:
+    put_small(project)
+    line = readiness_line(project, Policy(), "AP")
+    checks = {check.name: check.done for check in publication_checks(project, Policy(), line)}
+    done = {"graded": line.usable == line.needed, "failed": False, "stale": True, "sealed": True}
+    assert checks == done | {"disagreements": False, "audit": False}
 
 
 @pytest.mark.parametrize(

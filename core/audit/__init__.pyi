@@ -50,6 +50,7 @@ from ._grader_cards import (
     find_card as find_card,
     find_circularity as find_circularity,
     make_card as make_card,
+    probe_robustness as probe_robustness,
 )
 from ._needed_judgments import (
     Forecast as Forecast,

@@ -7,12 +7,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..bank import StoredGrader, flip_rates, grader_drift, label_graders, latest_version
+from ..bank import StoredGrader, find_grader, flip_rates, grader_drift, label_graders, latest_version
 from ..errors import InputError
+from ..graders import Control, Grader
+from ..grading import PROBED, probe_grader
 from ..labels import DEFAULT_POLICY, Policy, basis
 from ..measures.audit import (
     batch_shares as shares_of_batches,
@@ -338,9 +340,18 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
             [grader.key, json.dumps(content), json.dumps(_input_marks(project, grader)), author],
         )
         log_action(cursor, author, "make card", grader=grader.spec.name)
-    made = find_card(project, grader)
-    assert made is not None
-    return made
+    return cast(GraderCard, find_card(project, grader))
+
+
+def probe_robustness(
+    project: Project, grader: Grader, author: str, control: Control, pairs: int = PROBED
+) -> GraderCard:
+    """Probe a grader, and return the card that it then gets.
+
+    Args, raises: as for `grading.probe_grader`.
+    """
+    probe_grader(project, grader, author, control, pairs)
+    return make_card(project, find_grader(project, grader.spec.fingerprint), author)
 
 
 def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:

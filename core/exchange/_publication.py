@@ -16,7 +16,7 @@ from uuid import uuid4
 from .. import __version__
 from ..errors import InputError, ProjectError
 from ..labels import Leaderboard, Policy, basis, find_overrides, label_readiness, leaderboard
-from ..records import ranking_scores, refuse_sealed, terms_of, visible_rows
+from ..records import ranking_scores, readable_versions, refuse_sealed, sealed_questions, terms_of, visible_rows
 from ..store import Cursor, Project, log_action, log_readonly_action, put_setting, read_setting
 from ..tables import csv_text, disarm_cell
 from ..types import GraderSpec
@@ -93,6 +93,11 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
                 ("audit_ends", "end_key"),
             )
         },
+        # Questions that were sealed then stay left out after they are opened.
+        "seals": "SELECT s.* REPLACE (NULL::VARCHAR AS opened_by, NULL::TIMESTAMP AS opened_at)"
+        f" FROM {main}.seals s JOIN {main}.questions USING (question_key) WHERE seal_key < {publication:d} AND"
+        f" list_contains(((SELECT manifest {publications})::JSON->'$.bank.sealed.sha256')::VARCHAR[],"
+        " sha256(question_id))",
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
         "overrides": kept,
         "current_overrides": "SELECT question_text_key, passage_text_key, arg_max(rating, override_key) AS rating"
@@ -193,18 +198,19 @@ def publish_qrels(
     binary: bool = False,
     note: str = "",
     deliver: Callable[[Publication], object] = lambda _: None,
+    readiness: Mapping[str, Any] | None = None,
 ) -> Publication:
     """Make the qrels of a policy and record everything needed to reproduce them.
 
     Args:
         binary: write 1 for labels from the min rating on and 0 for the rest, instead of the labels.
         note: a reason for people to read.
+        readiness: the audit, the number of open disagreements, and the like, for the manifest.
         deliver: writes the files. If it fails, nothing is recorded.
 
     Raises:
         InputError: the grader or version is unknown, or nothing is labelled.
     """
-    refuse_sealed(project)
     with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
         resolved = replace(base.policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
@@ -222,12 +228,14 @@ def publish_qrels(
             "published_at": now.isoformat(timespec="seconds"),
             "published_by": author,
             "note": note.strip(),
-            "bank": _bank_facts(project, base.version),
+            # Without a person, so that the note does not depend on the questions that this person wrote.
+            "bank": _bank_facts(Past(project, cursor), base.version),
             "grader": _grader_facts(base.grader.spec),
             "policy": resolved.as_dict(),
             "pool": _pool_facts(project),
             **({"data_sets": data_sets} if data_sets else {}),
             "counts": asdict(label_readiness(project, basis(project, resolved))),
+            **({"readiness": dict(readiness)} if readiness else {}),
             "qrels": {
                 "values": "binary" if binary else "graded",
                 "lines": content.count(b"\n"),
@@ -307,8 +315,13 @@ def reproduce_qrels(
     """
     content = remake_qrels(project, manifest)
     deliver(content)
-    sha256 = manifest["qrels"]["sha256"]
-    log_readonly_action(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
+    log_readonly_action(
+        project,
+        author,
+        "reproduce qrels",
+        publication=manifest["publication"],
+        sha256=manifest["qrels"]["sha256"],
+    )
     return content
 
 
@@ -389,9 +402,15 @@ def _pool_facts(project: Project) -> Manifest:
 
 
 def _bank_facts(project: Project, version: int) -> Manifest:
-    note = project.value("SELECT note FROM bank_versions WHERE version = ?", [version])
-    sha256 = hashlib.sha256(bank_jsonl(project, version, sealed=True).encode()).hexdigest()
-    return {"version": version, "note": note or "", "sha256": sha256}
+    """Return the facts of a bank version, with its hash, and with hashes of the ids of sealed questions."""
+    note = project.value(f"SELECT note FROM {readable_versions(project)} WHERE version = ?", [version])
+    sealed = sorted(hashlib.sha256(one.encode()).hexdigest() for one in sealed_questions(project))
+    return {
+        "version": version,
+        "note": note or "",
+        "sha256": hashlib.sha256(bank_jsonl(project, version, sealed=True).encode()).hexdigest(),
+        **({"sealed": {"questions": len(sealed), "sha256": sealed}} if sealed else {}),
+    }
 
 
 def _grader_facts(spec: GraderSpec) -> Manifest:
@@ -449,12 +468,12 @@ _WHAT = {
     "manifest.json": "How the qrels were made: bank version, grader, scoring settings, counts, and their SHA-256.\n"
     "    Reproduce the qrels: exam export qrels --manifest manifest.json -o FILE\n"
     "    Reproduce this bundle: exam export bundle --manifest manifest.json -o FILE",
-    "bank.jsonl": "Version {version} of the question bank, one question per line.",
-    "bank.csv": "The question bank for spreadsheets.",
+    "bank.jsonl": "Version {version} of the question bank, one question per line.{sealed}",
+    "bank.csv": "The question bank for spreadsheets.{sealed}",
     "leaderboard.tsv": "Leaderboards by {measures}, with standard errors.",
     "leaderboard.tex": "The leaderboards as LaTeX tables, one per measure.",
     "overrides.csv": "Assessors' ratings that replace the grader's, with reasons. If `stale` is true, the question\n"
-    "    in bank version {version} has another wording than the rated question.",
+    "    in bank version {version} has another wording than the rated question.{sealed}",
 }
 
 
@@ -471,6 +490,7 @@ def bundle_publication(
     note: str = "",
     beside: Beside = lambda _: {},
     deliver: Callable[[bytes], object] = lambda _: None,
+    readiness: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
@@ -490,7 +510,7 @@ def bundle_publication(
         packed: list[bytes] = []
 
         def pack_files(publication: Publication) -> None:
-            files = _bundle_files(project, publication, beside(project))
+            files = _bundle_files(Past(project, cursor), publication, beside(project))
             sizes = {name: len(content) for name, content in sorted(files.items())}
             number = publication.manifest["publication"]
             log_action(
@@ -499,7 +519,7 @@ def bundle_publication(
             packed.append(zip_bytes(files))
             deliver(packed[0])
 
-        publish_qrels(project, policy, author, binary, note, pack_files)
+        publish_qrels(project, policy, author, binary, note, pack_files, readiness)
     return packed[0]
 
 
@@ -541,10 +561,9 @@ def reproduce_bundle(
 
     Raises:
         InputError: the manifest is of another project, unknown here or changed; or the publication has no bundle, or
-            one with a cascade, which only earlier versions can make.
+            one with a cascade, which only earlier versions can make; or the bundle has questions that are sealed now.
         ProjectError: the project no longer gives this bundle; the message names the files that differ.
     """
-    refuse_sealed(project)
     publication = Publication(manifest, remake_qrels(project, manifest))
     number = manifest["publication"]
     acts = (json.loads(text) for (text,) in project.rows(_MADE.format(visible_rows(project, "activity")), [_ACT]))
@@ -560,6 +579,7 @@ def reproduce_bundle(
             _QRELS_ONLY,
         )
     with open_as_published(project, manifest) as then:
+        refuse_sealed(project, sealed_questions(then), "bank.jsonl, bank.csv and overrides.csv of this bundle")
         # Earlier versions put fewer files into a bundle.
         more = {name: file for name, file in beside(then).items() if known is None or name in known}
         files = _bundle_files(then, publication, more)
@@ -616,12 +636,16 @@ def _bundle_files(
 
 def _readme_text(publication: Publication, names: list[str], sentences: Mapping[str, str]) -> str:
     manifest = publication.manifest
+    sealed = manifest["bank"].get("sealed", {}).get("questions", 0)
     values = {
         "values": f"1 from rating {manifest['policy']['min_rating']}, else 0"
         if manifest["qrels"]["values"] == "binary"
         else "label",
         "version": manifest["bank"]["version"],
         "measures": ", ".join(BOARD_MEASURES),
+        "sealed": f"\n    Left out: {sealed} sealed questions, which are secret until they are opened."
+        if sealed
+        else "",
     }
     head = [
         f"Qrels of {manifest['project']['name']}, published {manifest['published_at']} by {manifest['published_by']}",
@@ -635,16 +659,20 @@ def _readme_text(publication: Publication, names: list[str], sentences: Mapping[
 
 
 def overrides_csv(project: Project, version: int | None = None) -> str:
-    """Return the overrides that are not withdrawn, oldest first, as CSV. Cells that could be formulas are neutralised.
+    """Return the overrides that are not withdrawn, oldest first, as CSV; without those of sealed questions.
+
+    Cells that could be formulas are neutralised.
 
     Args:
         version: the bank version that decides which overrides are stale; None for the newest.
     """
     header = ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
+    sealed = sealed_questions(project)
     rows = (
         (one.query_id, one.question_id, one.wording, one.passage_id, one.rating, one.reason, one.author)
         + (one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
         for one in reversed(find_overrides(project, version=version))
+        if one.question_id not in sealed
     )
     return csv_text(header, rows)
 

@@ -416,7 +416,7 @@ class RepairTest:
         pairs, gains, losses: numbers of held-out pairs, and of those that are right only after or only before.
         p: one-sided p value of no improvement.
         level: the level of this test.
-        accepted: whether the wording is better; None if there were too few held-out pairs to tell.
+        accepted: whether the wording is better.
     """
 
     chosen: int
@@ -425,7 +425,7 @@ class RepairTest:
     losses: int
     p: float
     level: float
-    accepted: bool | None
+    accepted: bool
 
 
 def level_of_test(test: int) -> float:
@@ -451,8 +451,7 @@ def rewording_test(before: Flags, after: Flags, held_out: Flags, level: float) -
     chosen = int(np.argmax(change[:, ~held_out].sum(axis=1)))
     gains, losses = (int((change[chosen, held_out] == sign).sum()) for sign in (1, -1))
     p = float(bdtrc(gains - 1, gains + losses, 0.5)) if gains else 1.0
-    enough = int(held_out.sum()) >= HELD_OUT
-    return RepairTest(chosen, int(held_out.sum()), gains, losses, p, level, p <= level if enough else None)
+    return RepairTest(chosen, int(held_out.sum()), gains, losses, p, level, p <= level)
 
 
 NOISE_CONFIDENCE = 0.995

@@ -159,7 +159,7 @@ def sealed(
                 for system in coverage.systems
             ],
         )
-        .note(coverage.says, f"Queries with sealed questions: {coverage.queries:,}.")
+        .note(coverage.says, coverage.explains, f"Queries with sealed questions: {coverage.queries:,}.")
     )
 
 

@@ -47,6 +47,7 @@ from ..labels import (
     leaderboard,
     queries_with_ungraded,
 )
+from ..readiness_line import readiness_line
 from ..records import official_sources
 from ..store import log_action
 from ..text import how_many
@@ -130,7 +131,15 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
             "Remove --source.",
         )
     if asked.save_manifest is not None:
-        publication = publish_qrels(project, asked.policy, author, asked.binary, asked.note, asked.deliver_both)
+        publication = publish_qrels(
+            project,
+            asked.policy,
+            author,
+            asked.binary,
+            asked.note,
+            asked.deliver_both,
+            vars(readiness_line(project, asked.policy, asked.measure)),
+        )
         print_message(f"Wrote {asked.save_manifest}.")
         return publication.qrels_bytes
     content = qrels_text(project, asked.policy, asked.source, asked.binary).encode()
@@ -178,7 +187,14 @@ def _export_bundle(project: Project, asked: Asked) -> bytes:
         return reproduce_bundle(project, asked.manifest, current_author(), audit.audit_files, asked.deliver)
     _check_labels(project, asked)
     return bundle_publication(
-        project, asked.policy, current_author(), asked.binary, asked.note, audit.audit_files, asked.deliver
+        project,
+        asked.policy,
+        current_author(),
+        asked.binary,
+        asked.note,
+        audit.audit_files,
+        asked.deliver,
+        vars(readiness_line(project, asked.policy, asked.measure)),
     )
 
 

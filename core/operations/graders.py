@@ -206,13 +206,13 @@ def probe(
     pairs: Annotated[int, Option(help="Pairs for each change of passages.", least=1)] = grading.PROBED,
     author: Author,
 ) -> Output:
-    """Ask the grader NAME about changed passages of its graded pairs, and count the flips.
+    """Ask the grader NAME about changed passages of its graded pairs, count the flips, and make its card.
 
     A flip crosses the rating from which a question counts as answered. Padded, truncated, duplicated and paraphrased
     passages should keep their answer. All other changes should bring no answer.
     """
     grader, _, _ = bank.make_named(project, name, {})
-    grading.probe_grader(project, grader, author, trial_control(project, grader), pairs)
+    audit.probe_robustness(project, grader, author, trial_control(project, grader), pairs)
     return _flip_rates_output(bank.flip_rates(project, grader.spec))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -183,16 +184,20 @@ def refuse_hidden(project: Project, question_ids: list[str]) -> None:
         )
 
 
-def refuse_sealed(project: Project) -> None:
-    """Refuse an export of everything while questions are sealed.
+def refuse_sealed(project: Project, left_out: Collection[str] = (), files: str = "this export") -> None:
+    """Refuse files that contain questions which are sealed now.
+
+    Args:
+        left_out: ids of the questions that the files do not contain.
+        files: their names, for the message.
 
     Raises:
-        InputError: a question is sealed.
+        InputError: another question is sealed.
     """
-    if sealed := sealed_questions(project):
+    if sealed := sealed_questions(project).difference(left_out):
         raise InputError(
             "questions-sealed",
-            f"{len(sealed)} questions are sealed, and this export would contain them.",
+            f"{len(sealed)} questions are sealed, and {files} would contain them.",
             "Open them first: exam bank open",
         )
 

@@ -111,6 +111,7 @@ from ._passages.passage_search import (
 from ._question_faults import (
     WORDINGS as WORDINGS,
     Repair as Repair,
+    count_held_out as count_held_out,
     list_strays as list_strays,
     list_uncovered as list_uncovered,
     repair_question as repair_question,

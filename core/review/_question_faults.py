@@ -157,11 +157,9 @@ class Repair:
     def says(self) -> str:
         """The outcome in two sentences."""
         test = self.test
-        if test.accepted is None:
-            return f"Too few to tell: {test.pairs} held-out pairs, {HELD_OUT} needed. The test was not counted."
-        said = "Accepted and drafted" if test.accepted else "Not accepted"
         return (
-            f"{said}: “{self.wording}”. Of {test.pairs} held-out pairs, {test.gains} became right and"
+            f"{'Accepted and drafted' if test.accepted else 'Not accepted'}: “{self.wording}”."
+            f" Of {test.pairs} held-out pairs, {test.gains} became right and"
             f" {test.losses} wrong (p {test.p:.3f}, level {test.level:.3f} of test {self.number})."
         )
 
@@ -183,7 +181,8 @@ def repair_question(
         source: the judgments. They count from `policy.min_judgment` on.
 
     Raises:
-        InputError: the question, grader or source is unknown, no wording is new, or no pair can be compared.
+        InputError: the question, grader or source is unknown, no wording is new, or too few pairs can be compared. The
+            pairs are counted before any grading.
         GradingError: the grader cannot grade the wordings here.
     """
     project.require("grade", author=author)
@@ -195,6 +194,7 @@ def repair_question(
         raise InputError(
             "nothing-to-repair", f"No new wording of question '{question_id}'.", "Give its id and another wording."
         )
+    _known_pairs(project, [question], base, policy, source)
     variants = [replace(question, text=text) for text in texts]
     if (grader := grader_again(project, base.grader.spec)) is not None:
         run_job(project, grader, Request(trial=tuple(variants)), author)
@@ -203,8 +203,6 @@ def repair_question(
     number = 1 + project.value("SELECT count(*) FROM repairs WHERE question_key = ?", [key])
     test = rewording_test(known.right[0], known.right[1:], known.held_out, level_of_test(number))
     outcome = Repair(question_id, texts[test.chosen], number, test)
-    if test.accepted is None:
-        return outcome
     with project.transaction(act="grade", author=author) as cursor:
         cursor.execute(
             "INSERT INTO repairs VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
@@ -237,7 +235,8 @@ def suggest_rewordings(
         n, prompt, control: as for `draft_rewordings`.
 
     Raises:
-        InputError: the question, grader, source or prompt is unknown, or no rating of the first half is wrong.
+        InputError: the question, grader, source or prompt is unknown, too few pairs could test a wording, or no rating
+            of the first half is wrong.
         GradingError: the model cannot be used.
     """
     refuse_hidden(project, [question_id])
@@ -280,28 +279,38 @@ class _KnownPairs:
     held_out: np.ndarray
 
 
-def _known_pairs(project: Project, asked: Sequence[Question], base: Basis, policy: Policy, source: str) -> _KnownPairs:
+def count_held_out(project: Project, question_id: str, policy: Policy, source: str) -> int:
+    """Return the number of pairs that could test a rewording of a question; a test needs `measures.HELD_OUT`.
+
+    Args, raises: as for `repair_question`.
+    """
+    base = basis(project, replace(policy, overrides=False))
+    question = _saved_question(project, base, question_id)
+    return int(_known_pairs(project, [question], base, policy, source, least=0).held_out.sum())
+
+
+def _known_pairs(
+    project: Project, asked: Sequence[Question], base: Basis, policy: Policy, source: str, least: int = HELD_OUT
+) -> _KnownPairs:
     query_id = asked[0].query_id
     known = load_ratings(project, base, query_id, asked)
     ratings = known.of(asked)
-    judged = source_judgments(project, find_source(project, source)).get(query_id, {})
-    truth = {passage: value >= policy.min_judgment for passage, value in judged.items()}
+    values = source_judgments(project, find_source(project, source)).get(query_id, {})
+    truth = {passage: value >= policy.min_judgment for passage, value in values.items()}
     mine = [
         one for one in find_overrides(project, query_id) if one.question_id == asked[0].question_id and not one.stale
     ]
     truth |= {one.passage_id: one.rating >= ANSWERED for one in mine}
-    rows = [
-        at
-        for at, passage in enumerate(known.passage_ids)
-        if passage in truth and known.pooled[at] and (ratings[at] != MISSING).all()
-    ]
-    if not rows:
-        raise InputError(
-            "no-known-pairs",
-            f"No passage of query '{query_id}' has a judgment or override, and ratings of all wordings.",
-            "Judge passages, or grade with a grader that can run here.",
-        )
+    judged = np.array([passage in truth for passage in known.passage_ids], bool)
+    rows = np.flatnonzero(judged & known.pooled & (ratings != MISSING).all(axis=1))
     names = [known.passage_ids[at] for at in rows]
-    answers = np.array([truth[name] for name in names])
-    held_out = np.array([blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names])
+    answers = np.array([truth[name] for name in names], bool)
+    held_out = np.array([blake2b(name.encode(), digest_size=1).digest()[0] % 2 == 1 for name in names], bool)
+    if held_out.sum() < least:
+        raise InputError(
+            "too-few-pairs",
+            f"A test of question '{asked[0].question_id}' needs {least} held-out pairs with a rating and a judgment or"
+            f" override; it has {held_out.sum()}.",
+            f"Judge more passages of query '{query_id}', or grade them. About half are held out.",
+        )
     return _KnownPairs(names, answers, answers == (ratings[rows] >= base.min_rating).T, held_out)

@@ -162,7 +162,8 @@ ACTS: Mapping[ActName, Rule] = {
     "bring back": Rule("organizer", "restore replaced content or a backup", ("activity",)),
     "organize": Rule(
         "organizer",
-        "rename and remove the project, and set up graders, prompts, prices, the pool and other project settings",
+        "rename and remove the project, seal and open questions, and set up graders, prompts, prices, the pool and"
+        " other settings",
         ("home", "grading", "prompts", "leaderboard", "measures", "disagreements"),
     ),
     "set guidelines": Rule("organizer", "edit the guidelines of the project and its queries", ("passages",)),

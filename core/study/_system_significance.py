@@ -344,7 +344,7 @@ def summarize_board(
 class SealedSystem:
     """A system: its mean coverage of public and sealed questions, the surplus beyond the median system, and its p.
 
-    `p` is one-sided and corrected by Holm's method.
+    `p` is one-sided and corrected by Holm's method. A system is flagged if its surplus is significant.
     """
 
     run: str
@@ -352,17 +352,14 @@ class SealedSystem:
     sealed: float
     surplus: float
     p: float
-
-    @property
-    def flagged(self) -> bool:
-        """Whether the surplus is significant."""
-        return self.p <= SEALED_LEVEL
+    flagged: bool
 
 
 @dataclass(frozen=True)
 class SealedCoverage:
-    """The systems by falling surplus, and the number of queries with sealed questions."""
+    """The systems by falling surplus, the measure, and the number of queries with sealed questions."""
 
+    measure: str
     queries: int
     systems: list[SealedSystem]
 
@@ -375,6 +372,14 @@ class SealedCoverage:
         if not flagged:
             return "No system answers public questions significantly better than sealed ones."
         return f"Systems that answer public questions significantly better than sealed ones: {', '.join(flagged)}."
+
+    @property
+    def explains(self) -> str:
+        """The meaning of a positive surplus as a sentence."""
+        return (
+            f"A positive surplus: in {self.measure}, the lead of public over sealed questions is larger than that of"
+            " the median system."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as plain values, as `--json` prints it."""
@@ -390,9 +395,9 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     Raises:
         InputError: questions are sealed, but fewer than 3 systems or 2 queries can be compared.
     """
-    base, sealed = basis(project, policy), sealed_questions(project)
+    base, sealed, measure = basis(project, policy), sealed_questions(project), f"EXAM-Cover@{policy.cutoff}"
     if not sealed:
-        return SealedCoverage(0, [])
+        return SealedCoverage(measure, 0, [])
     runs = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
     place = {name: i for i, name in enumerate(runs)}
     found: dict[str, dict[str, tuple[float, np.ndarray]]] = {}
@@ -418,6 +423,6 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
         [np.array([weight for weight, _ in found[query].values()]) for query in queries],
         [flags[query] for query in queries],
     )
-    columns = (told.public, told.sealed, told.surplus, told.adjusted)
-    systems = [SealedSystem(run, *(float(one[i]) for one in columns)) for i, run in enumerate(runs)]
-    return SealedCoverage(len(queries), sorted(systems, key=lambda one: (-one.surplus, one.run)))
+    columns = (told.public, told.sealed, told.surplus, told.adjusted, told.adjusted <= SEALED_LEVEL)
+    systems = [SealedSystem(run, *(one[i].item() for one in columns)) for i, run in enumerate(runs)]
+    return SealedCoverage(measure, len(queries), sorted(systems, key=lambda one: (-one.surplus, one.run)))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +17,7 @@ from exam_workbench import bank, exchange, review, study
 from exam_workbench.exchange import exporting
 from exam_workbench.graders import built_in_prompts
 from exam_workbench.grading import questions_for
-from exam_workbench.labels import Policy, find_overrides
+from exam_workbench.labels import Policy, add_override, find_overrides
 from exam_workbench.measures._means_and_tests import sealed_test
 from exam_workbench.operations.bank import list_drafts
 from exam_workbench.operations.project_report import ReportRequest, make_report
@@ -120,12 +124,8 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
     ):
         with refusal("question-sealed", ids[0]):
             act()
-    for act in (
-        lambda: exchange.bundle_publication(author, Policy(), "tester"),
-        lambda: exchange.project_zip(author, "tester"),
-    ):
-        with refusal("questions-sealed", "24"):
-            act()
+    with refusal("questions-sealed", "24"):
+        exchange.project_zip(author, "tester")
     bank.open_sealed(project, "olga")
     assert all(text in exporting.bank_jsonl(other) for text in texts)
 
@@ -162,10 +162,40 @@ def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Pro
         assert [text for text in texts if text in repr(way(author))]
     with refusal("questions-sealed"):
         exchange.export_project(author, tmp_path / "folder", "tester")
-    with refusal("questions-sealed"):
-        exchange.publish_qrels(author, Policy(), "tester")
     with refusal("question-sealed", ids[0]):
         review.repair_question(other, ids[0], ["Another wording"], Policy(), "judgments", "ben")
+
+
+def test_a_bundle_leaves_sealed_questions_out_and_keeps_its_bytes_once_they_are_opened(project: Project) -> None:
+    qrels = exchange.publish_qrels(project, Policy(), "tester").qrels_bytes
+    before = read_manifest(exchange.bundle_publication(project, Policy(), "tester"))
+    ids = sorted(one for ids in bank.seal_questions(project, "olga", seed=3).values() for one in ids)
+    for one in ids[0], next(f"q1/{i}" for i in range(6) if f"q1/{i}" not in ids):
+        add_override(project, one, "q1good", 5, "seen", "tester")
+    texts = [one.text or "" for one in bank.list_questions(project) if one.question_id in ids]
+    note = f"Quotes {' '.join(texts)}"
+    bank.save_version(project, [Question("q1/new", "q1", "Another question?")], note, "tester")
+    packed = exchange.bundle_publication(project.seen_by("tester"), Policy(), "tester")
+    manifest = read_manifest(packed)
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        files = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert len(files["overrides.csv"].splitlines()) == 2
+    assert not [text for text in texts if text in repr(files)]
+    hashes = sorted(hashlib.sha256(one.encode()).hexdigest() for one in ids)
+    assert manifest["bank"]["sealed"] == {"questions": 24, "sha256": hashes} and manifest["bank"]["note"] == ""
+    with refusal("questions-sealed", "24", "bank.jsonl", "overrides.csv"):
+        exchange.reproduce_bundle(project, before, "tester")
+    assert exchange.reproduce_qrels(project, before, "tester") == qrels
+    assert exchange.reproduce_bundle(project.seen_by("ben"), manifest, "ben") == packed
+    bank.open_sealed(project, "olga")
+    assert exchange.reproduce_bundle(project, manifest, "tester") == packed
+    assert exchange.reproduce_bundle(project, before, "tester")
+
+
+def read_manifest(packed: bytes) -> exchange.Manifest:
+    """Return the manifest of a bundle."""
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        return json.loads(archive.read("manifest.json"))
 
 
 def test_a_shell_seals_compares_and_opens(

@@ -63,6 +63,7 @@ def test_a_probe_at_a_shell_is_noted_with_the_leaderboard(
         settings = ("--grader", "self-rating", "--model", "m", "--base-url", server.url)
         assert exam("grade", *settings)[0] == 0
         found = printed(exam("graders", "probe", "Self-rating (m)", "--pairs", "3", "--json"))
+        assert printed(exam("graders", "card", "Self-rating (m)", "--json"))["card"]["stale"] == []
     assert {one["change"]: one["share"] for one in found["changes"]}[FOOLED[0]] == 1
     assert mentions(exam("leaderboard", "--grader", "Self-rating (m)", "--measure", "nDCG@5")[2], "100%")
 

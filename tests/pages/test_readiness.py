@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from exam_workbench import bank
+from exam_workbench import bank, exchange
 from exam_workbench.labels import Policy
 from exam_workbench.readiness_line import readiness_line
 from exam_workbench.store import Project
 from pages.parts.shared.readiness import GREYED
-from tests.made.screens import QUESTIONS, board, boxes, looked_at, note, numbers, served, shared, small, visit
+from tests.made.screens import QUESTIONS, board, boxes, looked_at, note, numbers, press, served, shared, small, visit
 
 __all__ = ["looked_at", "served", "shared", "small"]
 
@@ -36,6 +36,14 @@ def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> 
     (graded, *_) = parts(visit(screen, measure="P@1"))
     only = readiness_line(shared, Policy(), "P@1")
     assert graded == ("grading", [int(only.graded.strip("%")), 1])
+
+
+def test_a_publication_follows_a_checklist_and_states_its_readiness(small: Project) -> None:
+    app = press(visit("export"), "publish")
+    links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
+    assert links == ["grading", "grading", "disagreements", "audit", "passages", "leaderboard"]
+    (manifest,) = exchange.list_publications(small)
+    assert manifest["readiness"] == vars(readiness_line(small, Policy(), "nDCG@10"))
 
 
 def test_no_line_stands_before_the_first_grades(project: Project) -> None:

@@ -17,7 +17,7 @@ from exam_workbench.graders import make_grader
 from exam_workbench.grading import Request, make_drafter, run_job
 from exam_workbench.labels import Policy, add_override, basis, label_qrels
 from exam_workbench.measures._means_and_tests import HELD_OUT, level_of_test, rewording_test
-from exam_workbench.review import repair_question, suggest_rewordings
+from exam_workbench.review import count_held_out, repair_question, suggest_rewordings
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.endpoint_calls import key
@@ -148,10 +148,27 @@ def test_a_model_proposes_wordings_at_a_shell_and_on_the_screen(
     assert (told["wording"], told["test"]["accepted"]) == ("What is it exactly?", True)
 
 
-def test_few_pairs_tell_nothing_and_levels_add_up() -> None:
+def test_few_pairs_are_noticed_before_any_grading(graded: Project, server: EndpointServer) -> None:
+    judge(graded, {("q1", passage): 1 - int(passage[1:]) % 2 for passage in PASSAGES[:9]}, "few")
+    asked, drafter = len(server.seen), make_drafter({"model": "m", "base_url": server.url})
+    with refusal("too-few-pairs", "q1/a"):
+        repair_question(graded, "q1/a", ["What is it exactly?"], GRADER, "few", "ann")
+    with refusal("too-few-pairs", "q1/a"):
+        suggest_rewordings(graded, drafter, "q1/a", GRADER, "few", "ann")
+    app = visit("question_bank", query="q1", grader="Self-rating (m)")
+    app = app.selectbox(key="repair source").set_value("few").run()
+    assert named(app.button, "test wordings").disabled and named(app.button, "suggest wordings").disabled
+    assert len(server.seen) == asked and 0 < count_held_out(graded, "q1/a", GRADER, "few") < 9
+
+
+def test_a_link_to_a_question_chooses_it_for_the_test(graded: Project) -> None:
+    bank.save_version(graded, [Question("q1/b", "q1", "What else is it?")], "", "ann")
+    app = visit("question_bank", query="q1", question="q1/b", grader="Self-rating (m)")
+    assert named(app.selectbox, "repaired q1/b").value == "q1/b"
+
+
+def test_levels_add_up() -> None:
     before, after = np.zeros(60, bool), np.ones((1, 60), bool)
-    told = rewording_test(before, after, np.arange(60) < HELD_OUT - 1, level_of_test(1))
-    assert told.accepted is None and told.gains == HELD_OUT - 1
     assert rewording_test(before, after, np.arange(60) < HELD_OUT, level_of_test(1)).accepted is True
     assert rewording_test(before, before[None], np.arange(60) < HELD_OUT, level_of_test(1)).p == 1
     assert 0.045 < level_of_test(1) < 0.05 and sum(map(level_of_test, range(1, 2000))) < 0.08

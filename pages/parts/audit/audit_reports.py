@@ -314,7 +314,10 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
             "Grader": [scored.grader for scored in choice.graders],
             "Labelled": [scored.labelled for scored in choice.graders],
             "Correlation": [scored.correlation for scored in choice.graders],
-            "Behind the chosen": [_distance_behind(scored) for scored in choice.graders],
+            "Behind the chosen": [
+                "–" if scored.low is None else f"{scored.behind:z.3f} [{scored.low:z.3f}, {scored.high:z.3f}]"
+                for scored in choice.graders
+            ],
             "Not separated": [scored.kept for scored in choice.graders],
         },
         hide_index=True,
@@ -334,9 +337,3 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
         f"{choice.judged:,} judgments. Noise of the sample lowers all correlations by the same factor, so compare the"
         " differences."
     )
-
-
-def _distance_behind(scored: room.ScoredGrader) -> str:
-    if scored.low is None or scored.high is None:
-        return "–"
-    return f"{scored.behind:z.3f} [{scored.low:z.3f}, {scored.high:z.3f}]"

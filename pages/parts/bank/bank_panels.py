@@ -383,27 +383,47 @@ def repair_form(project: Project, query_id: str, policy: labels.Policy | None) -
     known = judgment_sources(project)
     if policy is None or not asked or not known or not project.allows("grade"):
         return
-    with st.expander("Test new wordings of a question", key="repair"):
+    here = bank_window.current_window()
+    # The question of the menu, of the link, or of the button that led here.
+    known_ids = (one for one in (here.repaired, st.query_params.get("question"), here.focus) if one in asked)
+    wanted = next(known_ids, next(iter(asked)))
+    with (
+        st.expander("Test new wordings of a question", key=f"repair {here.repaired}", expanded=here.repaired == wanted),
+        ui.errors(),
+    ):
         st.caption(
             "Half of the passages with an override or a judgment choose the best wording. The other half tests it once."
             " The grader rates the new wordings first, which may cost money."
         )
-        chosen = str(st.selectbox("Question", list(asked), format_func=lambda one: asked[one].shown, key="repaired"))
+        chosen = str(
+            st.selectbox(
+                "Question", list(asked), list(asked).index(wanted), lambda one: asked[one].shown, f"repaired {wanted}"
+            )
+        )
         proposed = bank.proposed_wordings(project, chosen, ui.person())
         key = f"wordings {chosen} {len(proposed)}" if proposed else "wordings"
         texts = st.text_area("New wordings, one per line", "\n".join(proposed), key=key)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             source = str(st.selectbox("Judgments", known, key="repair source", width=280))
+            pairs = review.count_held_out(project, chosen, policy, source)
+            few = pairs < measures.HELD_OUT
             suggest = presses.button(
                 "Suggest wordings",
                 icon=":material/lightbulb:",
-                disabled=not project.allows("ask models"),
+                disabled=few or not project.allows("ask models"),
                 key="suggest wordings",
             )
-            pressed = presses.button("Test wordings", icon=":material/build:", key="test wordings")
+            pressed = presses.button("Test wordings", icon=":material/build:", key="test wordings", disabled=few)
+        st.container(key="held out").caption(
+            f"Held-out passages with a rating and a judgment or override: {pairs}. A test needs {measures.HELD_OUT}."
+            + " Judge or grade more passages first." * few
+        )
         if suggest and ui.author():
             bank_proposals.rewordings_dialog(project, asked[chosen], policy, source)
         if pressed:
-            with ui.errors(), st.spinner("Grading and testing the wordings"):
-                told = review.repair_question(project, chosen, texts.splitlines(), policy, source, ui.author())
-                st.container(key="repair result").markdown(ui.plain(told.says))
+            with st.spinner("Grading and testing the wordings"):
+                st.container(key="repair result").markdown(
+                    ui.plain(
+                        review.repair_question(project, chosen, texts.splitlines(), policy, source, ui.author()).says
+                    )
+                )

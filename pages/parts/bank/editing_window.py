@@ -61,6 +61,7 @@ class Window:
         query: the query to open next; empty for none in particular.
         dialog: the dialog to open, with its question.
         focus: id of the question to edit next; `turns` counts these choices.
+        repaired: id of the question whose new wordings a person wants to test.
         saved: project and version of the last save, until there are new changes.
         said: result of the last action, if it is not visible otherwise.
         error: why the last action failed.
@@ -79,6 +80,7 @@ class Window:
     dialog: tuple[str, str] | None = None
     focus: str = ""
     turns: int = 0
+    repaired: str = ""
     near: bool = False
     subtopic: str | None = None
     saved: tuple[str, int] | None = None

@@ -180,8 +180,17 @@ def _draw_paste(project: Project, query_id: str, questions: list[types.Question]
         st.rerun()
 
 
-DIALOGS = {"split": _draw_split, "solo": bank_review.draw_alone, "history": bank_review.draw_history}
-"""Dialogs about one question, by name."""
+def _choose_repaired(project: Project, question: types.Question) -> None:
+    bank_window.current_window().repaired = question.question_id
+
+
+DIALOGS = {
+    "split": _draw_split,
+    "repair": _choose_repaired,
+    "solo": bank_review.draw_alone,
+    "history": bank_review.draw_history,
+}
+"""Dialogs and forms about one question, by name."""
 
 
 WHOSE = (

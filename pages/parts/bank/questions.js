@@ -369,6 +369,7 @@ KINDS.questions = class extends Part {
         button("Duplicate", "duplicate"),
         button("Move up", "move", { up: true }), button("Move down", "move", { up: false }),
         button("Split question", "dialog", { name: "split" }), button("Show effect alone", "dialog", { name: "solo" }),
+        !row.isNew && button("Test new wordings", "dialog", { name: "repair" }),
         !row.isNew && button("History", "dialog", { name: "history" }, "history"),
         h("span.fact", `Id ${row.id}`)));
   }

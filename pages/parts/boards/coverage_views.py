@@ -190,25 +190,36 @@ def draw_sealed(screen: Screen) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if known:
-            presses.act_button(
-                f"Open {text.how_many(len(known), 'questions')}", bank.open_sealed, project,
-                icon=":material/lock_open:", key="open seals",
+            presses.confirm_button(
+                f"Open {text.how_many(len(known), 'questions')}",
+                "All people who can read the question bank can then read these questions, and exports contain them. The"
+                " comparison on this screen ends. You cannot undo this.",
+                bank.open_sealed, project,
+                now="Open now", now_key="open seals", icon=":material/lock_open:", key="opening seals",
             )  # fmt: skip
             return
-        each = st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170)
-        seal = partial(bank.seal_questions, per_query=int(each))
-        presses.act_button("Seal questions", seal, project, type="primary", icon=":material/lock:", key="seal")
+        each = int(st.number_input("Sealed per query", 2, None, bank.SEALED_PER_QUERY, key="seals", width=170))
+        presses.confirm_button(
+            "Seal questions",
+            f"Draws {each} random questions of each query that has at least {2 * each}. Only their authors can then"
+            " read and edit them. Other people, organizers included, get no text of them on screens or in files."
+            " Bundles leave them out, and the whole project cannot be exported. Labels and scores stay the same."
+            " You can open the questions later.",
+            partial(bank.seal_questions, per_query=each), project,
+            now="Seal now", now_key="seal", type="primary", icon=":material/lock:", key="sealing",
+        )  # fmt: skip
 
 
 @ui.errors()
 def _draw_sealed_scores(screen: Screen) -> None:
     coverage = study.sealed_coverage(screen.project, screen.policy)
+    public, sealed = (f"{coverage.measure}, {which}" for which in ("public", "sealed"))
     st.container(key="sealed").markdown(ui.plain(coverage.says))
     st.dataframe(
         {
             "System": [system.run for system in coverage.systems],
-            "Public": [system.public for system in coverage.systems],
-            "Sealed": [system.sealed for system in coverage.systems],
+            public: [system.public for system in coverage.systems],
+            sealed: [system.sealed for system in coverage.systems],
             "Surplus": [system.surplus for system in coverage.systems],
             "p": [system.p for system in coverage.systems],
         },
@@ -216,11 +227,11 @@ def _draw_sealed_scores(screen: Screen) -> None:
         column_config={
             name: st.column_config.NumberColumn(format="%.3f", help=about)
             for name, about in (
-                ("Public", "Mean coverage of the public questions"),
-                ("Sealed", "Mean coverage of the sealed questions"),
-                ("Surplus", "Public minus sealed coverage, minus that of the median system"),
+                (public, "Mean over queries, on the public questions only"),
+                (sealed, "Mean over queries, on the sealed questions only"),
+                ("Surplus", "Public minus sealed value, minus that of the median system"),
                 ("p", "Chance of such a surplus without knowing the questions, corrected by Holm's method"),
             )
         },
     )
-    st.caption(f"{text.how_many(coverage.queries, 'queries')} with sealed questions.")
+    st.caption(f"{coverage.explains} {text.how_many(coverage.queries, 'queries')} with sealed questions.")

@@ -21,7 +21,8 @@ def draw(project: Project) -> None:
     name = str(st.selectbox("Grader", list(graders), key="trusted", bind="query-params"))
     grader = graders[name]
     _draw_card(project, grader)
-    _draw_watch(project, grader.spec)
+    watch = bank.grader_drift(project, grader.spec)
+    _draw_watch(watch, grader.spec)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         presses.act_button("Make card", audit.make_card, project, grader, icon=":material/badge:", key="make card")
         pairs = st.number_input("Pairs per change", 1, None, grading.PROBED, key="probed", width=150)
@@ -29,15 +30,9 @@ def draw(project: Project) -> None:
             _ask_grader(
                 project,
                 grader.spec,
-                lambda made, control: _probe(project, grader, made, control, pairs),
+                lambda made, control: audit.probe_robustness(project, made, ui.author(), control, pairs),
             )
-        _watch_button(project, grader.spec)
-
-
-def _probe(project: Project, grader: bank.StoredGrader, made: Grader, control: Any, pairs: int) -> None:
-    """Probe a grader, and make its card with the result."""
-    grading.probe_grader(project, made, ui.author(), control, pairs)
-    audit.make_card(project, grader, ui.author())
+        _watch_button(project, grader.spec, watch)
 
 
 def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
@@ -84,8 +79,7 @@ def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]])
     )
 
 
-def _draw_watch(project: Project, spec: GraderSpec) -> None:
-    state = bank.grader_drift(project, spec)
+def _draw_watch(state: bank.Drift | None, spec: GraderSpec) -> None:
     box = st.container(key="drift")
     if state is not None:
         box.caption(f":material/{'warning' if state.alarm else 'visibility'}: {ui.plain(state.says)}")
@@ -95,8 +89,7 @@ def _draw_watch(project: Project, spec: GraderSpec) -> None:
         box.caption("Not watched: a change of the model behind the endpoint would go unnoticed.")
 
 
-def _watch_button(project: Project, spec: GraderSpec) -> None:
-    state = bank.grader_drift(project, spec)
+def _watch_button(project: Project, spec: GraderSpec, state: bank.Drift | None) -> None:
     if spec.parameters.get("back_end") != "openai" or (state is not None and state.alarm is not None):
         return
     label = "Watch the model" if state is None else "Check the model now"

@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from exam_workbench.readiness_line import ReadinessLine, readiness_line
+from exam_workbench.labels import Policy
+from exam_workbench.readiness_line import ReadinessLine, publication_checks, readiness_line
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import scoring_settings, ui
@@ -34,9 +35,19 @@ def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None
     return state
 
 
-def _draw_part(screen: str, words: str) -> None:
+def draw_checklist(project: Project, policy: Policy, line: ReadinessLine) -> None:
+    """Draw the checklist before a publication, each line with a link to its screen."""
+    with st.container(key="checklist", gap=None):
+        for check in publication_checks(project, policy, line):
+            _draw_part(
+                check.screen, f":material/{'check' if check.done else 'warning'}: {ui.plain(check.says)}", **check.place
+            )
+    st.caption("You can publish with open points. The manifest states the audit and the number of open disagreements.")
+
+
+def _draw_part(screen: str, words: str, **query: str) -> None:
     if ui.may_see(screen):
-        ui.draw_link(screen, words, icon=None)
+        ui.draw_link(screen, words, icon=None, **query)
     else:
         st.markdown(words, width="content")
 
