@@ -132,7 +132,9 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     """
     known = label_graders(project) if name is None else stored_graders(project)
     if not known:
-        raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
+        raise InputError(
+            "nothing-graded", "Nothing has been graded yet.", "Grade passages (exam grade), or import a graded file."
+        )
     if name is None:
         return known[0]
     exact = [grader for grader in known if name in (grader.spec.name, grader.spec.fingerprint)]
