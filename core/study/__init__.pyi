@@ -54,6 +54,7 @@ from ._retriever_selection import (
 )
 from ._subsampling import (
     FEWEST_QUERIES as FEWEST_QUERIES,
+    SAMPLE_LIMITS as SAMPLE_LIMITS,
     SampleSize as SampleSize,
     sample_queries as sample_queries,
     sample_questions as sample_questions,
