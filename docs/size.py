@@ -16,21 +16,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 STATEMENTS = {
-    "pages": 8_630,
+    "pages": 8_662,
     "core/cli, core/server": 1_020,
     "core/operations": 2_760,
     "core/charts": 290,
-    "core/review, core/study, core/audit": 3_750,
+    "core/review, core/study, core/audit": 3_731,
     "core/exams, core/answers": 2_530,
     "core/exchange": 2_120,
     "core/jobs, core/grading": 1_380,
-    "core/labels": 1_520,
+    "core/labels": 1_536,
     "core/bank": 1_440,
     "core/store, core/records": 3_380,
     "core/formats, core/graders, core/measures": 9_500,
-    "core": 1_010,
+    "core": 1_061,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 66_000, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_100, "tests/*.py": 66_082, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

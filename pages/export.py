@@ -55,13 +55,12 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool]:
 
 def _rests_on(state: labels.Readiness, labelled: int) -> None:
     """Draw the basis of the labels in four numbers."""
-    rated = state.graded + state.overridden
-    share = f"{rated / state.needed:.1%}" if state.needed else "–"
+    share = labels.graded_share(state.rated, state.needed) if state.needed else "–"
     unlisted = "The file does not list these passages. They do not count as 0."
     partial = "Some pairs of these labels are ungraded or failed."
     ui.draw_metrics(
         ("labels", "Labels", f"{labelled:,}", None),
-        ("graded", "Pairs graded", share, f"{rated:,} of {state.needed:,}"),
+        ("graded", "Graded in the pool", share, f"{state.rated:,} of {state.needed:,} pairs"),
         ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
         ("unlabelled", "Passages without a label", f"{state.unlabelled_passages:,}", unlisted),
         key="rest-on", width="content",
@@ -79,7 +78,7 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
     counting = f"Overrides in use: {state.overridden:,}." * bool(state.overridden)
     if state.complete:
         st.container(key="complete").success(
-            f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:"
+            f"All {state.needed:,} pairs in the pool are graded. {counting}", icon=":material/check:"
         )
         ui.draw_speaking(state.speaking_passages)
         return
@@ -91,7 +90,8 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
         ),
         (
             state.failed or state.ungraded,
-            f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.",
+            f"{labels.graded_sentence(state.rated, state.needed)}. Of {state.needed:,} pairs, {state.ungraded:,} are"
+            f" ungraded and {state.failed:,} failed.",
         ),
         (
             ungraded,

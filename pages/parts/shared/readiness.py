@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from exam_workbench.readiness_line import ReadinessLine, readiness_line
+from exam_workbench.board_summary import Readiness, board_readiness
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import scoring_settings, ui
@@ -13,7 +13,7 @@ from pages.parts.shared import scoring_settings, ui
 GREYED = "few-graded"
 
 
-def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None:
+def draw(project: Project, after_sentence: bool = False) -> Readiness | None:
     """Draw the line, each part with a link to its screen; draw nothing and return None before the first grades.
 
     Args:
@@ -22,14 +22,14 @@ def draw(project: Project, after_sentence: bool = False) -> ReadinessLine | None
     view = scoring_settings.current_view()
     if view is None:
         return None
-    state = readiness_line(project, view.policy, view.measure)
+    state = board_readiness(project, view.policy, view.measure)
     with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
         if state.needed and not after_sentence:
-            _draw_part("grading", f"**{state.graded}** of the pairs that {ui.plain(state.measure)} needs are graded")
+            _draw_part("grading", ui.plain(state.grading))
         if state.disagreements is not None:
-            _draw_part("disagreements", how_many(state.disagreements, "disagreements"))
-        if not after_sentence:
-            _draw_part("audit", state.audited)
+            _draw_part("disagreements", how_many(state.disagreements, "open disagreements"))
+        if state.needed and not after_sentence:
+            _draw_part("audit", ui.plain(state.audited))
         _draw_part("changes", f"bank version {state.bank_version}")
     return state
 
@@ -42,13 +42,13 @@ def _draw_part(screen: str, words: str) -> None:
 
 
 @contextmanager
-def greyed_leaderboard(state: ReadinessLine | None) -> Iterator[None]:
+def greyed_leaderboard(state: Readiness | None) -> Iterator[None]:
     """Draw a leaderboard in grey with the reason, if too few of its pairs are graded."""
     if state is None or not state.too_few:
         yield
         return
     st.container(key="few-graded-why").markdown(
-        f"**Only {state.graded} graded.** The order of the systems can still change."
+        f"**Only {ui.plain(state.grading)}.** The order of the systems can still change."
     )
     with st.container(key=GREYED):
         yield
