@@ -202,8 +202,10 @@ screen = Screen(
 if view in VIEWS:
     readiness.draw(project)
     found = board_summary.find_summary(project, policy, measure, None)
-    if found is not None and found.board.ungraded:
-        st.container(key="view-queries").caption(f":material/info: {ui.plain(found.board.says_ungraded)}")
+    # These two views have queries of their own.
+    if found is not None and found.board.ungraded and VIEWS[view] not in (draw_by_budget, draw_sealed):
+        note = f"{ui.plain(found.board.measure)}: {ui.plain(found.board.says_ungraded)}"
+        st.container(key="view-queries").caption(f":material/info: {note}")
     VIEWS[view](screen)
     st.stop()
 summary = board_summary.summarize_board(

@@ -51,7 +51,7 @@ KINDS.cases = class extends Desk {
   }
 
   agreement() {
-    const { tables, coefficients, to_merge: merges, missing, names } = this.data;
+    const { tables, coefficients, to_merge: merges, missing, names, axes } = this.data;
     // If the scales differ, the merged kappa is the one to compare, for both tables.
     const kappa = coefficients[this.table || merges ? 0 : 1];
     const choose = (at) => {
@@ -63,6 +63,7 @@ KINDS.cases = class extends Desk {
       h("div.bar-of", {},
         segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table, choose),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
+      h("p.quiet", axes),
       this.grid(tables[this.table], names),
       h("details", {},
         h("summary", "Agreement coefficients"),
