@@ -5,7 +5,7 @@ All screens, the report and the shell say it in these words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .audit import audited_by, under_way
 from .errors import InputError
@@ -213,7 +213,9 @@ def summarize_board(
     else:
         board = leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
     groups = group_alike(board, remembered_pairs(project, board, test))
-    return BoardSummary(board, compared, groups, board_readiness(project, policy, measure))
+    # While a job grades, readiness would count later grades than the leaderboard.
+    ready = replace(board_readiness(project, policy, measure), needed=board.needed, usable=board.usable)
+    return BoardSummary(board, compared, groups, ready)
 
 
 @as_act("see boards")

@@ -214,7 +214,7 @@ summary = board_summary.summarize_board(
 board = summary.board
 draw_summary_sentence(summary)
 draw_growth(summary)
-ready = readiness.draw(project, after_sentence=True)
+readiness.draw(project, summary.ready)
 if board.needed:
     trust.leaderboard_note(project, policy.grader)
 official = None
@@ -229,5 +229,5 @@ elif summary.compared is not None:
     ui.draw_link("grading", "Grade the ungraded pairs")
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*optional_columns(project, policy, board), *significance_columns(board, differs_from, test)]
-with readiness.greyed_leaderboard(ready):
+with readiness.greyed_leaderboard(summary.ready):
     draw_systems(Named(f"{name} {board.measure}", board), official, further, summary.groups)

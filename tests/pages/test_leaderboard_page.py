@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given, strategies as st
 
-from exam_workbench import bank
+from exam_workbench import bank, jobs
 from exam_workbench.labels import Policy, compare, kendall_interval, leaderboard, per_query_scores
 from exam_workbench.records import gold_name
 from exam_workbench.run_names import short_names
@@ -150,12 +152,16 @@ class TestLeaderboard:
         assert shows(app, "no-common-queries", 2)
         assert len(holds(app, "systems")["board"]["systems"]) == 4
 
-    def test_it_says_if_its_queries_changed_since_it_was_opened(self, small: Project) -> None:
+    def test_it_says_if_its_queries_changed_since_it_was_opened_or_a_job_runs(
+        self, small: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         app = visit("leaderboard")
         assert not shows(app, "queries-changed")
         bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
         assert {2, 1} <= set(numbers(note(sound(app.run()), "queries-changed")))
         assert not shows(visit("leaderboard"), "queries-changed"), "a screen that is opened anew has no earlier state"
+        monkeypatch.setattr(jobs, "current_job", lambda project, family: SimpleNamespace(over=False))
+        assert shows(visit("leaderboard"), "queries-changed")
 
     def test_an_unknown_measure_gives_a_sentence(self, shared: Project) -> None:
         app = visit("leaderboard", measure="goodness")

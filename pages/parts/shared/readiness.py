@@ -13,25 +13,25 @@ from pages.parts.shared import scoring_settings, ui
 GREYED = "few-graded"
 
 
-def draw(project: Project, after_sentence: bool = False) -> Readiness | None:
-    """Draw the line, each part with a link to its screen; draw nothing and return None before the first grades.
+def draw(project: Project, state: Readiness | None = None) -> None:
+    """Draw the line, each part with a link to its screen; draw nothing before the first grades.
 
     Args:
-        after_sentence: the sentence of a leaderboard above the line already has the graded share and the audit.
+        state: the readiness of the leaderboard whose sentence above the line already has the graded share and the
+            audit; None without such a sentence.
     """
-    view = scoring_settings.current_view()
+    view, below_sentence = scoring_settings.current_view(), state is not None
     if view is None:
-        return None
-    state = board_readiness(project, view.policy, view.measure)
+        return
+    state = state or board_readiness(project, view.policy, view.measure)
     with st.container(key="readiness", horizontal=True, vertical_alignment="center"):
-        if state.needed and not after_sentence:
+        if state.needed and not below_sentence:
             _draw_part("grading", ui.plain(state.grading))
         if state.disagreements is not None:
             _draw_part("disagreements", how_many(state.disagreements, "open disagreements"))
-        if state.needed and not after_sentence:
+        if state.needed and not below_sentence:
             _draw_part("audit", ui.plain(state.audited))
         _draw_part("changes", f"bank version {state.bank_version}")
-    return state
 
 
 def _draw_part(screen: str, words: str) -> None:
@@ -42,9 +42,9 @@ def _draw_part(screen: str, words: str) -> None:
 
 
 @contextmanager
-def greyed_leaderboard(state: Readiness | None) -> Iterator[None]:
+def greyed_leaderboard(state: Readiness) -> Iterator[None]:
     """Draw a leaderboard in grey with the reason, if too few of its pairs are graded."""
-    if state is None or not state.too_few:
+    if not state.too_few:
         yield
         return
     st.container(key="few-graded-why").markdown(
