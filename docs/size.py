@@ -28,9 +28,9 @@ STATEMENTS = {
     "core/bank": 1_440,
     "core/store, core/records": 3_380,
     "core/formats, core/graders, core/measures": 9_500,
-    "core": 1_061,
+    "core": 1_062,
 }
-LINES = {"*.js *.css": 4_100, "tests/*.py": 66_082, "bench/*.py": 2_000}
+LINES = {"*.js *.css": 4_100, "tests/*.py": 66_088, "bench/*.py": 2_000}
 WORDS = {"docs/*.md README.md": 30_000}
 
 

@@ -35,8 +35,8 @@ FEWEST_QUERIES = 5
 ENOUGH = 0.9
 """Kendall's tau with the whole leaderboard from which the order counts as kept."""
 SAMPLE_LIMITS = (
-    "Kendall compares the leaderboard with its own samples, not with judgments. Few questions can keep the order and"
-    " still disagree with assessors."
+    "Kendall compares samples with the leaderboard of all questions, which is optimistic, and not with judgments. Few"
+    " questions can keep the order and still disagree with assessors."
 )
 
 
