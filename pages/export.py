@@ -3,7 +3,7 @@
 import streamlit as st
 
 from exam_workbench import exchange, labels, text
-from exam_workbench.readiness_line import ReadinessLine
+from exam_workbench.board_summary import Readiness
 from exam_workbench.store import Project
 from pages.parts.export.export_files import draw_download, draw_other_files, draw_publishing
 from pages.parts.shared import readiness, scoring_settings, ui
@@ -17,11 +17,11 @@ STYLE = """
 """
 
 
-def draw_qrels(project: Project) -> tuple[labels.Policy, bool, ReadinessLine]:
+def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]:
     """Draw the qrels of the scoring settings; return the settings, whether the qrels are binary, and the readiness."""
     st.header("Labels as qrels", anchor=False)
     view = scoring_settings.require_view()
-    policy, line = view.policy, readiness.draw(project)
+    policy, ready = view.policy, readiness.draw(project)
     base = labels.basis(project, policy)
     labelled = sum(exchange.qrels_counts(project, policy, binary=False).values())
     state = labels.label_readiness(project, base)
@@ -51,18 +51,17 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, ReadinessLine]:
         )  # fmt: skip
     with right, st.expander("First lines of the file", expanded=True):
         st.code("\n".join(exchange.qrels_head(project, policy, binary)), language=None)
-    return policy, binary, line
+    return policy, binary, ready
 
 
 def _rests_on(state: labels.Readiness, labelled: int) -> None:
     """Draw the basis of the labels in four numbers."""
-    rated = state.graded + state.overridden
-    share = f"{rated / state.needed:.1%}" if state.needed else "–"
+    share = labels.graded_share(state.rated, state.needed) if state.needed else "–"
     unlisted = "The file does not list these passages. They do not count as 0."
     partial = "Some pairs of these labels are ungraded or failed."
     ui.draw_metrics(
         ("labels", "Labels", f"{labelled:,}", None),
-        ("graded", "Pairs graded", share, f"{rated:,} of {state.needed:,}"),
+        ("graded", "Graded in the pool", share, f"{state.rated:,} of {state.needed:,} pairs"),
         ("partial", "Partial labels", f"{state.partial_labels:,}", partial),
         ("unlabelled", "Passages without a label", f"{state.unlabelled_passages:,}", unlisted),
         key="rest-on", width="content",
@@ -80,7 +79,7 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
     counting = f"Overrides in use: {state.overridden:,}." * bool(state.overridden)
     if state.complete:
         st.container(key="complete").success(
-            f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:"
+            f"All {state.needed:,} pairs in the pool are graded. {counting}", icon=":material/check:"
         )
         ui.draw_speaking(state.speaking_passages)
         return
@@ -92,7 +91,8 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
         ),
         (
             state.failed or state.ungraded,
-            f"Of {state.needed:,} pairs, {state.ungraded:,} are ungraded and {state.failed:,} failed.",
+            f"{labels.graded_sentence(state.rated, state.needed)}. Of {state.needed:,} pairs, {state.ungraded:,} are"
+            f" ungraded and {state.failed:,} failed.",
         ),
         (
             ungraded,
@@ -116,7 +116,7 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
 
 
 project = ui.require_project(STYLE)
-policy, binary, line = draw_qrels(project)
-if project.allows("publish"):
-    draw_publishing(project, policy, binary, line)
+policy, binary, ready = draw_qrels(project)
+if ready is not None and project.allows("publish"):
+    draw_publishing(project, policy, binary, ready)
 draw_other_files(project)

@@ -3,7 +3,7 @@
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from exam_workbench import audit, exchange, labels, measures, study
+from exam_workbench import audit, board_summary, exchange, jobs, labels, measures, study, text
 from exam_workbench.records import imported_leaderboards
 from exam_workbench.store import Project
 from pages.parts.audit import audit_state
@@ -23,7 +23,7 @@ from pages.parts.boards.leaderboard_views import (
     two_systems,
 )
 from pages.parts.graders import trust
-from pages.parts.shared import readiness, scoring_settings, ui, view_choice
+from pages.parts.shared import address, readiness, scoring_settings, ui, view_choice
 
 BOARD = "Board"
 # The views and the More menu stay on one line in a narrow window, too.
@@ -61,10 +61,9 @@ def rests_on(project: Project, policy: labels.Policy, board: labels.Leaderboard)
     if ungraded == lacks.ungraded:
         missing = {"ungraded": ungraded, "failed": lacks.failed, "without text": lacks.without_text}
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
-    return (
-        f":material/info: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}) are"
-        f" graded. Not graded: {reasons}." + (" *By budget* lists the pairs to grade next." if ungraded else "")
-    )
+    sentence = ui.plain(labels.graded_sentence(board.usable, board.needed, board.measure))
+    listed = " *By budget* lists the pairs to grade next." if ungraded else ""
+    return f":material/info: {sentence}: {board.usable:,} of {board.needed:,}. Not graded: {reasons}.{listed}"
 
 
 def optional_columns(project: Project, policy: labels.Policy, board: labels.Leaderboard) -> list[Column]:
@@ -93,19 +92,19 @@ def describe_comparison(board: labels.Leaderboard, groups: study.Alike) -> str:
     brackets = " Brackets join systems that are not separated." if groups.groups else ""
     return (
         f"{'Gold' if board.source == 'gold' else 'Exam'} {ui.plain(board.measure)}: {name[0].lower()}{name[1:]} over"
-        f" {len(board.query_ids)} queries, corrected by Holm's method.{brackets} ± is one standard error."
+        f" {len(board.query_ids)} queries. All pairs of systems are compared, so p is corrected by Holm's method; *Two"
+        f" systems* tests a single pair without correction.{brackets} ± is one standard error."
         " Hover over a system to highlight the systems that are not separated from it."
     )
 
 
-def draw_summary_sentence(
-    findings: study.Summary, board: labels.Leaderboard, compared: labels.Comparison | None
-) -> None:
+def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
     """Draw the sentence above the leaderboard. Each part opens the numbers behind it."""
+    board, compared = summary.board, summary.compared
     with st.container(horizontal=True, key="summary"):
-        if findings.separation:
-            with draw_sentence_part("separation", findings.separation):
-                st.container(key="told-apart").caption(describe_comparison(board, findings.groups))
+        if summary.separation:
+            with draw_sentence_part("separation", summary.separation):
+                st.container(key="told-apart").caption(describe_comparison(board, summary.groups))
                 if board.reference is not None:
                     st.container(key="starred").caption(
                         f"{STAR} marks scores within the standard error of {ui.plain(board.reference.run)}"
@@ -113,19 +112,36 @@ def draw_summary_sentence(
                     )
                 if (length := board.length_correlation()) is not None:
                     st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
+        with draw_sentence_part("queries", summary.queries):
+            note = "All pairs of these queries that the measure needs are graded or failed."
+            st.container(key="counted-queries").caption(ui.plain(board.says_ungraded) or note)
         if compared is not None:
-            with draw_sentence_part("agreement", findings.agreement):
+            with draw_sentence_part("agreement", summary.agreement):
                 correlation_strip(compared)
-        if findings.grading:
-            with draw_sentence_part("grading", findings.grading):
+        if summary.grading:
+            with draw_sentence_part("grading", summary.grading):
                 note = "All pairs that the measure needs are graded." if board.usable == board.needed else ""
-                ungraded = "" if compared else ui.plain(board.says_ungraded)
-                st.container(key="rests-on").caption(f"{note}{rests_on(project, policy, board)} {ungraded}")
-        if findings.auditing:
-            with draw_sentence_part("auditing", findings.auditing):
+                st.container(key="rests-on").caption(f"{note}{rests_on(project, policy, board)}")
+        if summary.auditing:
+            with draw_sentence_part("auditing", summary.auditing):
+                audited = audit.audited_by(project, policy, board.measure)
                 audit_state.draw_audit_note(project, policy, board.measure, audited)
         if compared is not None and exchange.is_demo(project):
             st.container(key="made-collection", width="content").caption(exchange.MADE_COLLECTION)
+
+
+def draw_growth(summary: board_summary.BoardSummary) -> None:
+    """Draw a note if the leaderboard has other queries than when the screen was opened, or a job completes more."""
+    key = (project.path, policy, measure, against, screen.queries)
+    seen = st.session_state.get("first board")
+    if seen is None or seen[0] != key or address.is_new_screen():
+        seen = st.session_state["first board"] = (key, summary.outcome)
+    notes = [summary.describe_change(seen[1])]
+    job = jobs.current_job(project, "grading")
+    if summary.board.pending and job is not None and not job.over:
+        notes.append("Grading is running: queries are added once all their pairs are graded.")
+    if any(notes):
+        st.container(key="queries-changed").info(ui.plain(" ".join(notes).strip()), icon=":material/info:")
 
 
 def draw_sentence_part(key: str, label: str) -> DeltaGenerator:
@@ -185,30 +201,33 @@ screen = Screen(
 )
 if view in VIEWS:
     readiness.draw(project)
+    found = board_summary.find_summary(project, policy, measure, None)
+    # These two views have queries of their own.
+    if found is not None and found.board.ungraded and VIEWS[view] not in (draw_by_budget, draw_sealed):
+        note = f"{ui.plain(found.board.measure)}: {ui.plain(found.board.says_ungraded)}"
+        st.container(key="view-queries").caption(f":material/info: {note}")
     VIEWS[view](screen)
     st.stop()
-official = compared = None
-if against is None:
-    board = labels.leaderboard(project, measure, "exam", policy, with_ungraded=queries != "common")
-else:
-    compared = labels.compare(
-        project, measure, against, against_measure=official_measure, policy=policy, ties=screen.ties, queries=queries
-    )
-    board, official = compared.board, Named(f"{against} {official_measure}", compared.official)
-audited = audit.audited_by(project, policy, board.measure)
-findings = study.summarize_board(project, board, compared, audited.measure_title if audited else None, test)
-draw_summary_sentence(findings, board, compared)
-ready = readiness.draw(project, after_sentence=True)
+summary = board_summary.summarize_board(
+    project, policy, measure, against, official_measure if against else None, screen.ties, queries, test
+)
+board = summary.board
+draw_summary_sentence(summary)
+draw_growth(summary)
+readiness.draw(project, summary.ready)
 if board.needed:
     trust.leaderboard_note(project, policy.grader)
-if not board.systems:
-    if compared is not None:
-        st.container(key="no-common-queries").info(ui.plain(compared.queries.says), icon=":material/info:")
-        ui.draw_link("grading", "Grade the ungraded pairs")
-    # No query is complete: the systems are ordered by all queries, and nothing is compared.
-    board, official = labels.leaderboard(project, measure, "exam", policy, with_ungraded=True), None
-    findings = study.summarize_board(project, board)
+official = None
+if summary.official is not None:
+    official = Named(f"{against} {official_measure}", summary.official)
+elif summary.compared is not None:
+    st.container(key="no-common-queries").info(
+        f"No query is complete: {text.how_many(len(board.ungraded), 'queries')} wait for grades. This leaderboard"
+        " includes incomplete queries, so it is not compared with the official one.",
+        icon=":material/info:",
+    )
+    ui.draw_link("grading", "Grade the ungraded pairs")
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*optional_columns(project, policy, board), *significance_columns(board, differs_from, test)]
-with readiness.greyed_leaderboard(ready):
-    draw_systems(Named(f"{name} {board.measure}", board), official, further, findings.groups)
+with readiness.greyed_leaderboard(summary.ready):
+    draw_systems(Named(f"{name} {board.measure}", board), official, further, summary.groups)

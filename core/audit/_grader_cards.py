@@ -10,12 +10,14 @@ from datetime import datetime
 from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..bank import StoredGrader, find_grader, flip_rates, grader_drift, label_graders, latest_version
 from ..errors import InputError
 from ..graders import Control, Grader
 from ..grading import PROBED, probe_grader
-from ..labels import DEFAULT_POLICY, Policy, basis
+from ..labels import DEFAULT_POLICY, Policy, basis, label_qrels, usual_min_judgment
+from ..measures import Array, Flags
 from ..measures.audit import (
     batch_shares as shares_of_batches,
     clustered_interval,
@@ -26,7 +28,7 @@ from ..measures.audit import (
     relevant_shares,
     weighted_kappas,
 )
-from ..records import run_names, stated_families
+from ..records import judgment_sources, run_names, source_judgments, stated_families
 from ..store import Project, as_act, cached, log_action
 from ..text import first_few
 from ._audit_data import basis_of, columns_of, estimate_gains, gather_facts, labels_of
@@ -277,21 +279,29 @@ class GraderCard:
     @property
     def says(self) -> str:
         """Agreement and state of the card, in sentences."""
-        agreement = self.content["agreement"]
+        agreement, unsampled = self.content["agreement"], self.content.get("unsampled")
         if agreement is None:
             sentence = "Not calibrated: no audit has judged passages with its labels."
         else:
             blind = "Calibrated with blind judgments" if agreement["blind"] else "Not calibrated: labels were revealed"
-            kappa = agreement["kappa"]
-            value = "undefined" if kappa["value"] is None else f"{kappa['value']:z.2f}"
-            interval = "" if kappa["low"] is None else f" [{kappa['low']:z.2f}, {kappa['high']:z.2f}]"
-            sentence = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {value}{interval}."
+            sentence = f"{blind} ({agreement['judged']:,}). Cross-fitted kappa {_format_rate(agreement['kappa'])}."
+        if unsampled is not None:
+            sentence += (
+                f" Judgments by {unsampled['source']} that were not sampled by an audit"
+                f" ({unsampled['judged']:,}, relevant from {unsampled['min_judgment']}):"
+                f" cross-fitted kappa {_format_rate(unsampled['kappa'])}."
+            )
         changed = f" Stale: {', '.join(self.stale)} changed." if self.stale else ""
         return f"{sentence} Card of {self.made_at:%Y-%m-%d}.{changed}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return the card as plain values, as `--json` prints it."""
         return {**vars(self), "says": self.says}
+
+
+def _format_rate(rate: Mapping[str, Any]) -> str:
+    interval = "" if rate["low"] is None else f" [{rate['low']:z.2f}, {rate['high']:z.2f}]"
+    return "undefined" if rate["value"] is None else f"{rate['value']:z.2f}{interval}"
 
 
 def find_card(project: Project, grader: StoredGrader) -> GraderCard | None:
@@ -313,8 +323,8 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
     """Make and store the card of a grader.
 
     Its content: bank version; agreement with the judgments of the newest audit with a finished batch, as kappa, share
-    relevant by label, and kappa by system; shares of failed and defaulted pairs; share of ratings that were the same
-    when asked again; flip rates; calls and cost.
+    relevant by label, and kappa by system; the same without systems for judgments that no audit sampled; shares of
+    failed and defaulted pairs; share of ratings that were the same when asked again; flip rates; calls and cost.
     """
     defaulted = project.value("SELECT count(*) FROM grades WHERE grader_key = ? AND defaulted", [grader.key])
     ((calls, cost),) = project.rows(
@@ -324,6 +334,7 @@ def make_card(project: Project, grader: StoredGrader, author: str) -> GraderCard
     content = {
         "bank_version": latest_version(project),
         "agreement": _audit_agreement(project, grader),
+        "unsampled": _unsampled_agreement(project, grader),
         "failed": grader.failures / asked if asked else None,
         "defaulted": defaulted / asked if asked else None,
         "consistent": None if watched is None else 1 - watched.changed / watched.pairs,
@@ -385,20 +396,72 @@ def _audit_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] |
     judged = np.flatnonzero(~np.isnan(labels) & ~np.isnan(facts.judged) & (weight > 0))
     if not len(judged):
         return None
-    relevant, levels = facts.judged[judged] >= max(Policy.min_judgment, facts.min_judgment), labels[judged]
-    own, queries = weight[judged], estimated.pool.queries[judged]
-    predicted = cross_fitted(levels, relevant, own, queries)
-
-    def clustered_rate(value: Any, at: np.ndarray) -> dict[str, float | int | None]:
-        return vars(clustered_interval(value, own[at], predicted[at], relevant[at], queries[at])) | {
-            "judged": int(at.sum())
-        }
-
+    rates = _Rates(
+        labels[judged],
+        facts.judged[judged] >= max(Policy.min_judgment, facts.min_judgment),
+        weight[judged],
+        estimated.pool.queries[judged],
+    )
     return {
         "audit": done[-1].name,
-        "judged": len(judged),
         "blind": not any(batch.looked for batch in facts.batches),
-        "kappa": clustered_rate(weighted_kappas, np.ones(len(judged), bool)),
-        "by_label": {str(int(level)): clustered_rate(relevant_shares, levels == level) for level in np.unique(levels)},
-        "by_system": {run: clustered_rate(weighted_kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
+        "by_system": {run: rates.clustered(weighted_kappas, w.w[i, judged] > 0) for i, run in enumerate(w.systems)},
+        **rates.as_dict(),
     }
+
+
+def _unsampled_agreement(project: Project, grader: StoredGrader) -> dict[str, Any] | None:
+    """Return the agreement with the judgments of the first source; None without a passage that has both.
+
+    These passages are not a random sample for the grader, so the numbers hold for them alone.
+    """
+    sources = judgment_sources(project)
+    if not sources:
+        return None
+    base, judged = (
+        basis(project, replace(DEFAULT_POLICY, grader=grader.spec.name)),
+        source_judgments(project, sources[0]),
+    )
+    rows = [
+        (label, judged[query][passage], place)
+        for place, (query, labels) in enumerate(label_qrels(project, base).items())
+        for passage, label in labels.items()
+        if passage in judged.get(query, {})
+    ]
+    if not rows:
+        return None
+    levels, values, queries = (np.array(column) for column in zip(*rows, strict=True))
+    least = usual_min_judgment(project)
+    rates = _Rates(levels, values >= least, np.ones(len(rows)), queries)
+    return {"source": sources[0], "min_judgment": least, **rates.as_dict()}
+
+
+class _Rates:
+    """Agreement of labels with judgments, cross-fitted by query.
+
+    Args:
+        levels: the labels.
+        relevant: whether each is relevant by its judgment.
+        weights: inverse probabilities of the sample.
+        queries: number of the query of each.
+    """
+
+    def __init__(self, levels: Array, relevant: Flags, weights: Array, queries: NDArray[np.int64]) -> None:
+        self.levels, self.relevant, self.weights, self.queries = levels, relevant, weights, queries
+        self.predicted = cross_fitted(levels, relevant, weights, queries)
+
+    def clustered(self, value: Any, at: Flags) -> dict[str, float | int | None]:
+        """Return a rate over some pairs, with its interval and their number."""
+        rate = clustered_interval(value, self.weights[at], self.predicted[at], self.relevant[at], self.queries[at])
+        return vars(rate) | {"judged": int(at.sum())}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the number of pairs, kappa, and the share relevant by label."""
+        levels = self.levels
+        return {
+            "judged": len(levels),
+            "kappa": self.clustered(weighted_kappas, np.ones(len(levels), bool)),
+            "by_label": {
+                str(int(level)): self.clustered(relevant_shares, levels == level) for level in np.unique(levels)
+            },
+        }

@@ -133,7 +133,9 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     known = stored_graders(project)
     # Graders of citations come last.
     if not known or (name is None and known[0].spec.rates_citations):
-        raise InputError("nothing-graded", "Nothing has been graded yet.", "Run exam grade, or import a graded file.")
+        raise InputError(
+            "nothing-graded", "Nothing has been graded yet.", "Grade passages (exam grade), or import a graded file."
+        )
     if name is None:
         return known[0]
     exact = [grader for grader in known if name in (grader.spec.name, grader.spec.fingerprint)]

@@ -173,7 +173,7 @@ def robustness_note(rates: list[FlipRate]) -> str:
             worst = max(shares, key=shares.__getitem__)
             phrases.append(f"{where}: {worst.change} {worst.share:.0%} [{worst.low:.0%}, {worst.high:.0%}]")
     listed = "; ".join(phrases)
-    return f"Robustness probe of {rates[0].at:%Y-%m-%d}. Highest flip rates of changed passages {listed}."
+    return f"Robustness probe of {rates[0].at:%Y-%m-%d}. Highest shares of changed answers {listed}."
 
 
 @as_act("see boards")

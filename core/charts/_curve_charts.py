@@ -75,7 +75,7 @@ def forecast_chart(forecast: Forecast, goal: Goal) -> Chart:
     return layer_charts(*layers, height=360, padding=PADDING)
 
 
-TITLES = {"separable": "Smallest difference that is separated", "kendall": "Kendall with the whole leaderboard"}
+SEPARABLE = "Smallest difference that is separated"
 LARGEST = 4
 """Differences are drawn up to this multiple of the whole leaderboard's. With few queries they are much larger."""
 
@@ -92,6 +92,8 @@ def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kenda
         known = [size for size in known if getattr(size, value) <= LARGEST * getattr(known[-1], value)]
     table = pd.DataFrame([vars(size) for size in known], columns=list(SampleSize.__dataclass_fields__))
     y_scale = alt.Scale(zero=value == "separable")
+    kendall = f"Kendall with the order by all {things.partition(' ')[0].lower()}"
+    title = SEPARABLE if value == "separable" else kendall
     x = alt.X(
         "count:Q", title=things, scale=alt.Scale(zero=False, nice=False), axis=alt.Axis(tickMinStep=1, format=",d")
     )
@@ -99,13 +101,13 @@ def sample_chart(sizes: Sequence[SampleSize], value: Literal["separable", "kenda
         x,
         tooltip=[
             alt.Tooltip("count:Q", title=things, format=",d"),
-            alt.Tooltip("separable:Q", title=TITLES["separable"], format=".4f"),
-            alt.Tooltip("kendall:Q", title=TITLES["kendall"], format=".3f"),
+            alt.Tooltip("separable:Q", title=SEPARABLE, format=".4f"),
+            alt.Tooltip("kendall:Q", title=kendall, format=".3f"),
         ],
     )
-    y = alt.Y(f"{value}:Q", title=TITLES[value], scale=y_scale)
+    y = alt.Y(f"{value}:Q", title=title, scale=y_scale)
     band = base.mark_area(color=ACCENT, fillOpacity=0.12, opacity=1).encode(
-        alt.Y("low:Q", title=TITLES[value], scale=y_scale), alt.Y2("high:Q")
+        alt.Y("low:Q", title=title, scale=y_scale), alt.Y2("high:Q")
     )
     lines = base.mark_line(color=ACCENT, strokeWidth=2).encode(y)
     points = base.mark_circle(color=ACCENT, size=40, opacity=1).encode(y)

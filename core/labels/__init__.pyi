@@ -59,10 +59,13 @@ from ._labels import (
     pooled_passages as pooled_passages,
 )
 from ._leaderboard import (
+    FEWEST_COMPLETE as FEWEST_COMPLETE,
     FEWEST_GRADED as FEWEST_GRADED,
     Leaderboard as Leaderboard,
     QueryScore as QueryScore,
     System as System,
+    counted_queries as counted_queries,
+    graded_sentence as graded_sentence,
     graded_share as graded_share,
     inspect_query as inspect_query,
     order_systems as order_systems,
@@ -83,6 +86,7 @@ from ._leaderboard_variants import (
     CoverCurves as CoverCurves,
     NuggetBoardRow as NuggetBoardRow,
     Per as Per,
+    complete_curves as complete_curves,
     cover_curves as cover_curves,
     leaderboard_per as leaderboard_per,
     nugget_board as nugget_board,

@@ -91,7 +91,7 @@ def citation_grader(project: Project, name: str | None = None) -> StoredGrader |
         raise InputError(
             "not-a-grader-of-citations",
             f"Grader '{grader.spec.name}' does not rate citations.",
-            "Run: exam grade --grader support-embedding",
+            "Grade the citations: exam grade --grader support-embedding",
         )
     return grader
 

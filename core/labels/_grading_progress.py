@@ -53,11 +53,6 @@ class PairCounts:
         """Number of pairs with a rating, from the grader or from people."""
         return self.graded + self.overridden
 
-    @property
-    def share(self) -> float | None:
-        """The share of the needed pairs with a rating; None if `needed` is 0."""
-        return self.rated / self.needed if self.needed else None
-
 
 @dataclass(frozen=True)
 class Progress(PairCounts):

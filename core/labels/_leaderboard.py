@@ -18,10 +18,24 @@ FEWEST_GRADED = 0.5
 """The share of graded pairs below which the order of the systems mostly reflects the ungraded pairs."""
 
 
+FEWEST_COMPLETE = 3
+"""The number of complete queries below which a mean says little while others wait for grades."""
+
+
 def graded_share(usable: int, needed: int) -> str:
     """Return the graded share of the needed pairs in percent. It is rounded down, so that 100% is complete."""
     percent = 100 * usable // needed if needed else 0
     return "under 1%" if usable and not percent else f"{percent}%"
+
+
+def graded_sentence(usable: int, needed: int, measure: str | None = None) -> str:
+    """Return the graded share with its basis, as a sentence without a full stop; empty if nothing is needed.
+
+    Args:
+        measure: the measure that needs the pairs; None for all pairs of the pool, which the qrels need.
+    """
+    what = "of all pairs in the pool" if measure is None else f"of the pairs that {measure} needs"
+    return f"{graded_share(usable, needed)} {what} are graded" if needed else ""
 
 
 @dataclass(frozen=True)
@@ -78,10 +92,8 @@ class Leaderboard:
         """
         if self.usable >= FEWEST_GRADED * self.needed:
             return None
-        return (
-            f"Only {self.usable / self.needed:.1%} of the pairs that {self.measure} needs are graded. A correlation"
-            f" needs {FEWEST_GRADED:.0%}."
-        )
+        sentence = graded_sentence(self.usable, self.needed, self.measure)
+        return f"Only {sentence}. A correlation needs {FEWEST_GRADED:.0%}."
 
     @property
     def scores(self) -> dict[str, float]:
@@ -90,8 +102,9 @@ class Leaderboard:
 
     @property
     def says_ungraded(self) -> str:
-        """A sentence that names the queries with ungraded pairs, and whether the mean includes them; else empty."""
-        return ungraded_sentence(self.ungraded, self.ungraded.keys().isdisjoint(self.query_ids))
+        """A sentence on the queries in the mean that names those with ungraded pairs; empty without such queries."""
+        counted = counted_queries(self.query_ids, self.ungraded)
+        return f"{counted.capitalize()} ({first_few(list(self.ungraded))})." if self.ungraded else ""
 
     @property
     def pending(self) -> frozenset[str]:
@@ -102,6 +115,11 @@ class Leaderboard:
     def left_out(self) -> frozenset[str]:
         """The queries with ungraded pairs that the mean excludes."""
         return self.pending.difference(self.query_ids)
+
+    @property
+    def few_complete(self) -> bool:
+        """Whether fewer than `FEWEST_COMPLETE` queries are complete while others wait for grades."""
+        return bool(self.pending) and len(set(self.query_ids) - self.pending) < FEWEST_COMPLETE
 
     def length_correlation(self) -> float | None:
         """Return Spearman's correlation of score and words; None without lengths, or if it is undefined."""
@@ -134,6 +152,26 @@ class Leaderboard:
 def queries_with_ungraded(query_ids: Collection[str]) -> str:
     """Return the number and first names of queries with ungraded pairs, as part of a sentence."""
     return f"{how_many(len(query_ids), 'queries')} with ungraded pairs ({first_few(list(query_ids))})"
+
+
+def counted_queries(counted: Collection[str], ungraded: Collection[str], elsewhere: int = 0) -> str:
+    """Return over which queries a mean is, as part of a sentence: "over 3 of 54 queries; 51 wait for grades".
+
+    Args:
+        counted: the queries in the mean.
+        ungraded: the queries with ungraded pairs.
+        elsewhere: number of further queries that the official leaderboard lacks.
+    """
+    total, waiting = len({*counted, *ungraded}) + elsewhere, len(ungraded)
+    included = len(set(ungraded).intersection(counted))
+    number = how_many(total, "queries")
+    notes = (
+        (included, f", {'all' if included == len(counted) else f'{included:,} of them'} with ungraded pairs"),
+        (waiting and not included, f"; {waiting:,} {'waits' if waiting == 1 else 'wait'} for grades"),
+        (elsewhere, f"; the official leaderboard lacks {elsewhere:,}"),
+    )
+    over = f"over {number}" if total == len(counted) else f"over {len(counted):,} of {number}"
+    return over + "".join(note for applies, note in notes if applies)
 
 
 def ungraded_sentence(query_ids: Collection[str], left_out: bool) -> str:

@@ -25,7 +25,7 @@ from ..records import check_runs, find_source, imported_leaderboards, pool_depth
 from ..store import Project, as_act
 from ._basis import DEFAULT_POLICY, Basis, Policy, Skipped, basis, ratings
 from ._coverage import RANKED, Scores, coverage_by_rank, coverage_of_union, covered_sql, first_answers
-from ._leaderboard import Leaderboard, order_systems
+from ._leaderboard import Leaderboard, counted_queries, order_systems
 from ._leaderboard_making import leaderboard, score_runs
 
 Per = Literal["query", "subtopic", "topic", "union"]
@@ -276,12 +276,19 @@ class CoverCurves:
         curves: by run, in the order of their import or of the request.
         pool_depth: number of passages of each run in the pool. A deeper passage is graded only if it is in the pool for
             another reason, such as another run. So a flat curve there may rise with more grades.
+        board: the leaderboard at the greatest depth, over the same queries.
     """
 
     curves: list[Curve]
     max_k: int
     pool_depth: int
     policy: Policy
+    board: Leaderboard
+
+    @property
+    def says_queries(self) -> str:
+        """The queries in the mean, as a sentence."""
+        return f"{counted_queries(self.board.query_ids, self.board.ungraded).capitalize()}."
 
     def order(self, k: int) -> list[str]:
         """Return the runs by falling coverage at a rank depth, or at the greatest one if that is smaller."""
@@ -322,8 +329,8 @@ def cover_curves(
     if not 1 <= max_k <= MAX_K:
         raise InputError("depth-out-of-range", f"Depth {max_k} is out of range.", f"Use a number from 1 to {MAX_K}.")
     names = list(ranking_scores(project)) if runs is None else check_runs(project, runs)
-    queries = leaderboard(project, f"{COVER}@{max_k}", policy=policy).query_ids
-    base = basis(project, policy)
+    board = leaderboard(project, f"{COVER}@{max_k}", policy=policy)
+    queries, base = board.query_ids, basis(project, policy)
     by_run = coverage_by_rank(project, base, max_k)
     curves = []
     for run in names:
@@ -336,7 +343,23 @@ def cover_curves(
         # A run that answered none of the queries has no score if skipped queries are ignored.
         if len(scores) == max_k:
             curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
-    return CoverCurves(curves, max_k, project.read(pool_depth), base.policy)
+    return CoverCurves(curves, max_k, project.read(pool_depth), base.policy, board)
+
+
+@as_act("see boards")
+def complete_curves(project: Project, policy: Policy, deepest: int) -> CoverCurves:
+    """Return the curves of all runs down to the first of three depths at which enough queries are complete.
+
+    The depths are `deepest`, the policy's cutoff and 10, if they are smaller. If all have too few complete queries, the
+    curves end at `deepest`. See `Leaderboard.few_complete`.
+
+    Raises:
+        InputError: as `cover_curves`.
+    """
+    depths = [deepest, *(depth for depth in (policy.cutoff, 10) if depth < deepest)]
+    found = (cover_curves(project, policy, depth) for depth in depths)
+    enough = next((curves for curves in found if not curves.board.few_complete), None)
+    return enough or cover_curves(project, policy, deepest)
 
 
 VITAL = 1.0

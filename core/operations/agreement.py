@@ -352,7 +352,7 @@ def changes(
         str | None, Option(help="Judgment source or leaderboard; adds the correlation with it before and after.")
     ] = None,
     queries: QueriesOption = "common",
-    as_csv: Annotated[bool, Option("--csv", help="Print the labels that flip as CSV.")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print the changed labels as CSV.")] = False,
     policy: PolicyOptions,
 ) -> Output:
     """Compare labels and systems before and after a change.
@@ -389,7 +389,7 @@ def changes(
             ],
         )
     waiting = "" if to_grade is None else f" Ungraded pairs: {to_grade:,}."
-    output.note(f"Labels that flip: {len(compared.flips):,}.{waiting}", compared.no_board)
+    output.note(f"Changed labels: {len(compared.flips):,}.{waiting}", compared.no_board)
     output.table(
         ("run", "score before", "score after", "rank before", "rank after"),
         [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in compared.systems],

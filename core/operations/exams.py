@@ -401,7 +401,9 @@ def _answers_options(
             table = _read_answer_table(file, factors)
         elif factors is not None:
             raise InputError(
-                "option-missing", "--factors needs a FILE of answers.", "In a project, use exam import students FILE."
+                "option-missing",
+                "--factors needs a FILE of answers.",
+                "Import them: exam import students FILE.",
             )
         else:
             with opening() as project:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from .. import audit, exams
 from ..bank import how_to_grade
+from ..board_summary import board_readiness
 from ..errors import GradingError, InputError
 from ..exchange import (
     Manifest,
@@ -47,7 +48,6 @@ from ..labels import (
     leaderboard,
     queries_with_ungraded,
 )
-from ..readiness_line import readiness_line
 from ..records import official_sources
 from ..store import log_action
 from ..text import how_many
@@ -138,7 +138,7 @@ def _export_qrels(project: Project, asked: Asked) -> bytes:
             asked.binary,
             asked.note,
             asked.deliver_both,
-            vars(readiness_line(project, asked.policy, asked.measure)),
+            vars(board_readiness(project, asked.policy, asked.measure)),
         )
         print_message(f"Wrote {asked.save_manifest}.")
         return publication.qrels_bytes
@@ -194,7 +194,7 @@ def _export_bundle(project: Project, asked: Asked) -> bytes:
         asked.note,
         audit.audit_files,
         asked.deliver,
-        vars(readiness_line(project, asked.policy, asked.measure)),
+        vars(board_readiness(project, asked.policy, asked.measure)),
     )
 
 

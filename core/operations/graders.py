@@ -174,24 +174,24 @@ def card(
 ) -> Output:
     """Show the card of a grader: agreement with judgments, failures, consistency, robustness and cost.
 
-    Agreement comes from the newest audit. The cut between labels is fitted on other queries, judgments are weighted by
-    their inclusion probability, and intervals are clustered by query.
+    Agreement comes from the newest audit, or else from judgments that no audit sampled. The cut between labels is
+    fitted on other queries, judgments are weighted by their inclusion probability, and intervals are clustered by
+    query.
     """
     grader = bank.find_grader(project, name)
     grader_card = audit.make_card(project, grader, author) if make else audit.find_card(project, grader)
     if grader_card is None:
         return Output({"card": None}).note(f"No card of '{grader.spec.name}' yet. Make one with --make.")
     output = Output({"card": grader_card.as_dict()})
-    agreement = grader_card.content["agreement"] or {"by_label": {}, "by_system": {}}
+    content = grader_card.content
+    agreement = content["agreement"] or content.get("unsampled") or {"by_label": {}}
     rows = [(f"relevant at label {label}", rate) for label, rate in agreement["by_label"].items()]
-    rows += [(f"kappa of {run}", rate) for run, rate in agreement["by_system"].items()]
+    rows += [(f"kappa of {run}", rate) for run, rate in agreement.get("by_system", {}).items()]
     rows += [
         (f"flips: {rate['change']}", {**rate, "value": rate["share"], "judged": rate["pairs"]})
-        for rate in grader_card.content["flips"]
+        for rate in content["flips"]
     ]
-    rows += [
-        (part, {"value": grader_card.content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")
-    ]
+    rows += [(part, {"value": content[part]}) for part in ("failed", "defaulted", "consistent", "calls", "cost")]
     return output.table(
         ("part", "value", "low", "high", "number"),
         [(part, *(rate.get(one) for one in ("value", "low", "high", "judged"))) for part, rate in rows],
@@ -206,10 +206,10 @@ def probe(
     pairs: Annotated[int, Option(help="Pairs for each change of passages.", least=1)] = grading.PROBED,
     author: Author,
 ) -> Output:
-    """Ask the grader NAME about changed passages of its graded pairs, count the flips, and make its card.
+    """Ask the grader NAME about changed passages, count the changed answers, and make its card.
 
-    A flip crosses the rating from which a question counts as answered. Padded, truncated, duplicated and paraphrased
-    passages should keep their answer. All other changes should bring no answer.
+    A changed answer (a flip in the table) crosses the rating from which a question counts as answered. Padded,
+    truncated, duplicated and paraphrased passages should keep their answer. All other changes should bring no answer.
     """
     grader, _, _ = bank.make_named(project, name, {})
     audit.probe_robustness(project, grader, author, trial_control(project, grader), pairs)

@@ -148,7 +148,8 @@ def file_leaderboard(
 def _describe_basis(board: Leaderboard) -> str:
     if board.usable >= board.needed:
         return ""
-    return f"Graded: {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%})."
+    sentence = labels.graded_sentence(board.usable, board.needed, board.measure)
+    return f"{sentence} ({board.usable:,} of {board.needed:,})."
 
 
 @operation("correlate", act="see boards", reads=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from .. import __version__, audit, bank, charts, exams, exchange, labels, review, study
+from .. import __version__, audit, bank, board_summary, charts, exams, exchange, labels, review, study
 from ..errors import InputError, check_known
 from ..exchange import Section, Table
 from ..graders import GRADERS
@@ -124,7 +124,8 @@ def _draw_queries(project: Project, wanted: FigureRequest) -> charts.Chart | Non
 def _draw_coverage(project: Project, wanted: FigureRequest) -> charts.Chart:
     curves = labels.cover_curves(project, wanted.policy, labels.DEFAULT_MAX_K, wanted.runs or None)
     order = curves.order(wanted.policy.cutoff)
-    return charts.coverage_chart(curves, order if wanted.runs else order[:LINES])
+    chart = charts.coverage_chart(curves, order if wanted.runs else order[:LINES])
+    return _add_notes(chart, [curves.says_queries] if curves.board.ungraded else [])
 
 
 def _draw_examinees(project: Project, wanted: FigureRequest) -> charts.Chart | None:
@@ -208,16 +209,11 @@ def make_report(project: Project, wanted: ReportRequest) -> str:
         InputError: the leaderboard cannot be made.
     """
     measure, policy = wanted.measure, wanted.policy
-    compared = None
-    if wanted.against is not None:
-        compared = labels.compare(project, measure, wanted.against, policy=policy)
-        board = compared.board
-    else:
-        board = labels.leaderboard(project, measure, "exam", policy)
+    summary = board_summary.summarize_board(project, policy, measure, wanted.against)
+    board, compared = summary.board, summary.compared
     audited = audit.audited_by(project, policy, board.measure)
-    summary = study.summarize_board(project, board, compared, audited.measure_title if audited else None)
     sections = [
-        Section("Leaderboard", list(_leaderboard_parts(project, board, compared, summary, policy))),
+        Section("Leaderboard", list(_leaderboard_parts(project, summary, policy))),
         Section("Agreement", list(_agreement_parts(project, compared, policy))),
         Section("Sample size", list(_sample_parts(project, board, measure, policy))),
         Section("Audit", list(_audit_parts(project, audited, policy))),
@@ -235,9 +231,8 @@ def _make_figure(caption: str, chart: charts.Chart) -> exchange.Figure:
 Parts = Iterator[str | tuple[str, ...] | Table | exchange.Figure]
 
 
-def _leaderboard_parts(
-    project: Project, board: Leaderboard, compared: Comparison | None, summary: study.Summary, policy: Policy
-) -> Parts:
+def _leaderboard_parts(project: Project, summary: board_summary.BoardSummary, policy: Policy) -> Parts:
+    board = summary.board
     if exchange.is_demo(project):
         yield exchange.MADE_COLLECTION
     if note := board.says_ungraded:
@@ -246,9 +241,9 @@ def _leaderboard_parts(
     rows: list[list[exchange.Cell]] = [
         [system.rank, system.run, system.score, system.std_error, system.queries] for system in board.systems
     ]
-    if compared is not None:
-        name = f"{compared.official.source} {compared.official.measure}"
-        official = {system.run: system for system in compared.official.systems}
+    if summary.official is not None:
+        name = f"{summary.official.source} {summary.official.measure}"
+        official = {system.run: system for system in summary.official.systems}
         head += [name, "Standard error", "Official rank"]
         for row, system in zip(rows, board.systems, strict=True):
             other = official.get(system.run)
@@ -261,10 +256,18 @@ def _leaderboard_parts(
             charts.leaderboard_chart(board, summary.groups.groups),
         )
         if parse_measure(board.measure).takes_grades:
-            yield _make_figure(
-                "Share of the questions that the first passages answer, for the best systems, with one standard error.",
-                _draw_coverage(project, FigureRequest(policy=policy)),
-            )
+            yield _coverage_part(project, policy)
+
+
+def _coverage_part(project: Project, policy: Policy) -> str | exchange.Figure:
+    curves = labels.complete_curves(project, policy, labels.DEFAULT_MAX_K)
+    if curves.board.few_complete:
+        return f"No curves of coverage: they need {labels.FEWEST_COMPLETE} complete queries. {curves.says_queries}"
+    return _make_figure(
+        "Share of the questions that the first passages answer, for the best systems, with one standard error."
+        f" {curves.says_queries}",
+        charts.coverage_chart(curves, curves.order(policy.cutoff)[:LINES]),
+    )
 
 
 def _agreement_parts(project: Project, compared: Comparison | None, policy: Policy) -> Parts:
@@ -314,7 +317,8 @@ def _sample_parts(project: Project, board: Leaderboard, measure: str, policy: Po
         yield _make_figure(study.says_queries(queries), charts.sample_chart(queries, "separable", "Queries"))
     if questions:
         yield _make_figure(
-            study.says_questions(questions), charts.sample_chart(questions, "kendall", "Questions per query")
+            f"{study.says_questions(questions)} {study.SAMPLE_LIMITS}",
+            charts.sample_chart(questions, "kendall", "Questions per query"),
         )
 
 

@@ -24,6 +24,7 @@ from ..study import (
     LISTED,
     META_MEASURES,
     MIN_RATINGS,
+    SAMPLE_LIMITS,
     SELECTION_MEASURES,
     TESTS,
     TITLES,
@@ -71,7 +72,7 @@ def curve(
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in curves.curves],
     )
     ends = f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if other runs pool them."
-    return output.note(ends if max_k > curves.pool_depth else None)
+    return output.note(curves.says_queries, ends if max_k > curves.pool_depth else None)
 
 
 @operation("sample-size", act="see boards", reads=True)
@@ -93,7 +94,7 @@ def sample_size(
     for name, sizes in found.items():
         columns = (name, "separable", "kendall", "lowest", "highest")
         output.table(columns, [tuple(vars(size).values()) for size in sizes])
-    return output.note(says_queries(queries), says_questions(questions))
+    return output.note(says_queries(queries), says_questions(questions), SAMPLE_LIMITS if questions else None)
 
 
 @operation("selection", act="read the bank", reads=True)

@@ -119,7 +119,6 @@ from ._question_faults import (
 )
 from ._work_status import (
     Agreeing as Agreeing,
-    Leading as Leading,
     Presence as Presence,
     Share as Share,
     ToCurate as ToCurate,
@@ -129,7 +128,6 @@ from ._work_status import (
     assessor_shares as assessor_shares,
     finished_jobs as finished_jobs,
     judged_of as judged_of,
-    leading_systems as leading_systems,
     my_work as my_work,
     stale_overrides as stale_overrides,
     to_curate as to_curate,

@@ -19,17 +19,13 @@ from ..errors import InputError
 from ..grouping import nest_triples
 from ..jobs import find_jobs
 from ..labels import (
-    Leaderboard,
     Override,
     Policy,
     Progress,
     basis,
-    compare,
     find_overrides,
     grading_progress,
-    leaderboard,
 )
-from ..measures import Correlation
 from ..records import (
     PREFIX,
     Double,
@@ -42,10 +38,9 @@ from ..records import (
     judged_pairs,
     judgment_sources,
     open_double_assignments,
-    ranking_scores,
     visible_rows,
 )
-from ..store import Member, Project, as_act, cached
+from ..store import Member, Project, cached
 from ..text import how_many
 from ._disagreements.disagreement_queue import count_open
 from ._disagreements.label_agreement import Agreement, Judgments, Labels, find_confirmation, side_agreement
@@ -148,47 +143,6 @@ def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
         return None
     confirms = str(find_confirmation(project, *sides) or "")
     return Agreeing(judged[0], found.merged, confirms, open_of, settled)
-
-
-@dataclass(frozen=True)
-class Leading:
-    """A small leaderboard.
-
-    Args:
-        against: name of the official leaderboard; None without an official leaderboard.
-        correlation: correlation of the two leaderboards; None without an official leaderboard.
-        ungraded: a sentence about the queries with ungraded pairs; empty without such queries.
-    """
-
-    board: Leaderboard
-    against: str | None
-    correlation: Correlation | None
-    ungraded: str = ""
-
-
-@as_act("see boards")
-@cached()
-def leading_systems(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
-    """Return the order of systems by a measure under a policy, and the correlation with the official leaderboard.
-
-    None without a leaderboard.
-
-    Args:
-        measure: as for `leaderboard.leaderboard`.
-        against: the official leaderboard to compare with; None for no comparison.
-    """
-    if not ranking_scores(project):
-        return None
-    try:
-        if against is not None:
-            found = compare(project, measure, against, policy=policy)
-            if found.board.systems:
-                return Leading(found.board, against, found.correlation, found.queries.says_ungraded)
-        board = leaderboard(project, measure, "exam", policy)
-        return Leading(board, None, None, board.says_ungraded)
-    except InputError:
-        # The leaderboard's own screen says why it is missing.
-        return None
 
 
 @cached()

@@ -54,6 +54,7 @@ from ._retriever_selection import (
 )
 from ._subsampling import (
     FEWEST_QUERIES as FEWEST_QUERIES,
+    SAMPLE_LIMITS as SAMPLE_LIMITS,
     SampleSize as SampleSize,
     sample_queries as sample_queries,
     sample_questions as sample_questions,
@@ -68,14 +69,12 @@ from ._system_significance import (
     Difference as Difference,
     SealedCoverage as SealedCoverage,
     SealedSystem as SealedSystem,
-    Summary as Summary,
     Test as Test,
     compare_neighbours as compare_neighbours,
     compare_systems as compare_systems,
     group_alike as group_alike,
     remembered_pairs as remembered_pairs,
     sealed_coverage as sealed_coverage,
-    summarize_board as summarize_board,
 )
 from ._unjudged import (
     LISTED as LISTED,

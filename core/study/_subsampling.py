@@ -34,6 +34,10 @@ FEWEST_QUERIES = 5
 """A paired test over fewer queries hardly ever separates systems."""
 ENOUGH = 0.9
 """Kendall's tau with the whole leaderboard from which the order counts as kept."""
+SAMPLE_LIMITS = (
+    "Kendall compares samples with the leaderboard of all questions, which is optimistic, and not with judgments. Few"
+    " questions can keep the order and still disagree with assessors."
+)
 
 
 @dataclass(frozen=True)
@@ -180,8 +184,12 @@ def says_questions(sizes: Sequence[SampleSize]) -> str:
             break
         kept = size
     if kept is sizes[-1]:
-        return f"Fewer than {kept.count:,} questions per query change the order (Kendall below {ENOUGH})."
+        return (
+            f"Fewer than {kept.count:,} questions per query change the order of all questions (mean Kendall below"
+            f" {ENOUGH})."
+        )
     return (
-        f"{kept.count:,} of up to {sizes[-1].count:,} questions per query keep the order of the systems"
-        f" (Kendall {kept.kendall:z.2f} with all questions)."
+        f"With {kept.count:,} of up to {sizes[-1].count:,} questions per query, the order is nearly that of all"
+        f" questions (mean Kendall {kept.kendall:z.2f}, {kept.low:z.2f} to {kept.high:z.2f} in {QUESTION_SAMPLES}"
+        " samples)."
     )

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..errors import InputError, check_known
-from ..labels import RANKED, Comparison, Leaderboard, Policy, basis, first_answers, graded_share
+from ..labels import RANKED, Leaderboard, Policy, basis, first_answers
 from ..measures import (
     ALPHA,
     PERMUTATIONS,
@@ -231,112 +231,6 @@ def group_alike(board: Leaderboard, pairs: Sequence[Difference]) -> Alike:
         maximal_sections(separated),
         {run: [other for other in order if frozenset((run, other)) in same] for run in order},
         sorted({row.undefined for row in pairs if row.undefined not in (None, SAME)}),
-    )
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A leaderboard in a sentence of four parts.
-
-    Args:
-        measure: the measure of the leaderboard.
-        systems: number of systems.
-        groups: the systems that are not separated.
-        against: name of the official leaderboard; None without one.
-        kendall: Kendall's tau-b with the official leaderboard; None without one, or if it is undefined.
-        graded: share of the needed pairs that have a rating, see `labels.graded_share`; None
-            if the leaderboard needs no grades.
-        audited: name of the measure whose scores an audit of these labels corrects; None without an audit.
-        queries, excluded: number of compared queries, and of queries that are left out because of ungraded pairs.
-    """
-
-    measure: str
-    systems: int
-    groups: Alike
-    against: str | None
-    kendall: float | None
-    graded: str | None
-    audited: str | None
-    queries: int = 0
-    excluded: int = 0
-
-    @property
-    def unseparated(self) -> int | None:
-        """Number of the best systems no two of which are separated, from 1; None if this is not tested."""
-        if self.groups.untested or not self.systems:
-            return None
-        return 1 + next((last for first, last in self.groups.groups if first == 0), 0)
-
-    @property
-    def separation(self) -> str:
-        """The part on the best systems; empty for a single system."""
-        parts = (
-            (self.systems < 2, ""),
-            (self.unseparated is None, "The systems are not tested for differences"),
-            (self.unseparated == self.systems, "No two systems are separated"),
-            (self.unseparated == 1, "The best system is separated from the second"),
-        )
-        return next(
-            (part for applies, part in parts if applies), f"The top {self.unseparated or 0:,} are not separated"
-        )
-
-    @property
-    def agreement(self) -> str:
-        """The part on the official leaderboard; empty without one."""
-        if self.against is None:
-            return ""
-        if self.kendall is None:
-            return f"Correlation with {self.against} is undefined"
-        over = f" over {self.queries:,} of {self.queries + self.excluded:,} queries" if self.excluded else ""
-        return f"Kendall {self.kendall:z.2f} with {self.against}{over}"
-
-    @property
-    def grading(self) -> str:
-        """The part on the grades behind the labels; empty if the leaderboard needs no grades."""
-        return "" if self.graded is None else f"{self.graded} graded".capitalize()
-
-    @property
-    def auditing(self) -> str:
-        """The part on the audit; empty if the leaderboard needs no grades."""
-        parts = (
-            (self.graded is None, ""),
-            (self.audited is None, "Not audited"),
-            (self.audited == self.measure, "Audited"),
-        )
-        return next((part for applies, part in parts if applies), f"Only {self.audited} is audited")
-
-    @property
-    def says(self) -> str:
-        """All parts as sentences."""
-        parts = (self.separation, self.agreement, self.grading, self.auditing)
-        return " ".join(f"{part}." for part in parts if part)
-
-
-@as_act("see boards")
-def summarize_board(
-    project: Project,
-    board: Leaderboard,
-    compared: Comparison | None = None,
-    audited: str | None = None,
-    test: Test = "t",
-) -> Summary:
-    """Return the facts of the sentence above a leaderboard.
-
-    Args:
-        compared: its comparison with the official leaderboard, if any.
-        audited: name of the measure whose scores an audit of these labels corrects, if any.
-        test: the paired test that separates systems.
-    """
-    return Summary(
-        measure=board.measure,
-        systems=len(board.systems),
-        groups=group_alike(board, remembered_pairs(project, board, test)),
-        against=compared.official.source if compared else None,
-        kendall=compared.correlation.kendall if compared else None,
-        graded=graded_share(board.usable, board.needed) if board.needed else None,
-        audited=audited,
-        queries=len(board.query_ids),
-        excluded=len(compared.queries.ungraded) if compared and compared.queries.left_out else 0,
     )
 
 

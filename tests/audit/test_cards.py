@@ -15,7 +15,7 @@ from exam_workbench.measures.audit import clustered_interval, cross_fitted, rele
 from exam_workbench.store import Project
 from exam_workbench.types import Question
 from tests.made.audits import SYSTEMS, deal, fill_audited, judge_batch
-from tests.made.projects import copy_of, import_bank
+from tests.made.projects import copy_of, import_bank, judge
 from tests.made.shell import printed, shell_on
 
 
@@ -52,6 +52,17 @@ def test_a_card_has_the_agreement_of_the_audit_and_names_what_changed_since(proj
     assert make_card(project, grader, "org").stale == []
 
 
+def test_judgments_that_no_audit_sampled_are_shown_apart_and_calibrate_nothing(tmp_path: Path) -> None:
+    for own in copy_of(fill_audited, tmp_path):
+        grader = find_grader(own, None)
+        before = make_card(own, grader, "org").says
+        judge(own, {(query, f"{query}p{i}"): int(i < 4) for query in ("q1", "q2", "q3") for i in range(1, 10)}, "NIST")
+        card = make_card(own, grader, "org")
+        assert card.content["agreement"] is None and card.content["unsampled"]["source"] == "NIST"
+        assert card.content["unsampled"]["judged"] == card.content["unsampled"]["kappa"]["judged"] == 27
+        assert card.says.startswith(before.split(".")[0]) and "NIST" in card.says and "NIST" not in before
+
+
 def test_a_card_with_revealed_labels_is_not_called_calibrated(project: Project) -> None:
     audit = find_audit(project)
     draw_batch(project, audit, "org")
@@ -67,7 +78,7 @@ def test_a_shell_makes_and_shows_a_card(
     exam = shell_on(fill_audited, tmp_path, monkeypatch, capsys)
     assert printed(exam("graders", "card", "--json")) == {"card": None}
     made = printed(exam("graders", "card", "--make", "--json"))
-    assert made["card"]["content"]["agreement"] is None
+    assert made["card"]["content"]["agreement"] is made["card"]["content"]["unsampled"] is None
     assert printed(exam("graders", "card", "--json")) == made
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from exam_workbench.labels import Policy, cover_curves, leaderboard
+from exam_workbench.labels import Policy, complete_curves, cover_curves, leaderboard
 from exam_workbench.labels._official_comparison import board_over
 from exam_workbench.measures import make_intent_evaluator, parse_measure
 from exam_workbench.measures._intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
 from exam_workbench.store import Project
 from exam_workbench.types import Question
-from tests.made.projects import fill, new_project
+from tests.made.projects import fill, grade, new_project
 from tests.made.refusals import refusal
 
 WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
@@ -72,6 +72,23 @@ def test_curves_are_of_the_runs_asked_for_and_name_the_pool_depth(project: Proje
     assert all(len(curve.scores) == len(curve.std_errors) == 3 for curve in found.curves)
     assert found.pool_depth == 20
     assert found.as_dict()["curves"][0]["run"] == "other"
+
+
+def test_curves_end_where_fewer_than_three_queries_are_complete_and_none_is_drawn_over_fewer(project: Project) -> None:
+    passages = [f"p{i}" for i in range(15)]
+    queries = [f"q{i}" for i in range(5)]
+    fill(
+        project,
+        [Question(query, query, f"{query}?") for query in queries],
+        {(f"{query}?", passage): 4 for query in queries[:2] for passage in passages[:12]},
+        {"run": dict.fromkeys(queries, passages)},
+    )
+    found = complete_curves(project, Policy(), 15)
+    assert found.board.few_complete and (found.max_k, len(found.board.query_ids)) == (15, 5), "no query is complete"
+    assert complete_curves(project, Policy(), 12).board.few_complete, "two are complete"
+    grade(project, {(f"{queries[2]}?", passage): 4 for passage in passages[:12]})
+    found = complete_curves(project, Policy(cutoff=12), 15)
+    assert not found.board.few_complete and (found.max_k, found.board.query_ids) == (12, queries[:3])
 
 
 def test_depths_and_runs_that_are_not_there_are_refused(project: Project) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from exam_workbench.board_summary import find_summary
 from exam_workbench.cli import cli
 from exam_workbench.labels import (
     Leaderboard,
@@ -23,7 +24,6 @@ from exam_workbench.labels import (
 )
 from exam_workbench.labels._official_comparison import board_over
 from exam_workbench.measures import correlate_scores
-from exam_workbench.review import leading_systems
 from exam_workbench.store import Project
 from exam_workbench.study import choose_rows, compare_selection, make_caption, meta_table, system_points
 from exam_workbench.types import Question
@@ -136,8 +136,8 @@ def test_without_a_complete_query_there_is_no_correlation(tmp_path: Path) -> Non
         found = compare(project, "nDCG@10", "NIST")
         assert found.correlation.spearman is None and found.correlation.undefined
         assert not found.board.systems and len(found.queries.ungraded) == 6
-        home = leading_systems(project, Policy(), "nDCG@10", "NIST")
-        assert home is not None and home.board.systems and home.correlation is None and home.ungraded
+        home = find_summary(project, Policy(), "nDCG@10", "NIST")
+        assert home is not None and home.board.systems and home.official is None and not home.board.left_out
         row = meta_table(project, choose_rows(project, ["exam"], [4]), ["NIST"], ["nDCG@10"]).rows[0]
         assert row.cells[0].correlation.undefined == found.correlation.undefined
         assert compare_selection(project, "NIST").choices[0].best_by_judge == []
@@ -156,9 +156,9 @@ def test_imported_grades_that_no_job_completes_are_counted_and_included(own: Pro
 
 def test_home_tables_and_figures_use_the_same_queries(half: Project) -> None:
     four = by_hand(half, "nDCG@10", [*COMPLETE, FAILED])
-    home = leading_systems(half, Policy(), "nDCG@10", "NIST")
-    assert home is not None and home.correlation is not None
-    assert home.correlation.spearman == four and HALF in home.ungraded
+    home = find_summary(half, Policy(), "nDCG@10", "NIST")
+    assert home is not None and home.compared is not None
+    assert home.compared.correlation.spearman == four and home.outcome[0] == {*COMPLETE, FAILED}
     table = meta_table(half, choose_rows(half, ["exam", "NIST"], [4]), ["NIST"], ["nDCG@10", f"P@{TOP}"])
     cells = table.rows[0].cells
     assert cells[0].correlation.spearman == four and table.rows[0].queries == "4; 5"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from exam_workbench import bank
 from exam_workbench.graders import make_grader
 from exam_workbench.grading import make_plan
 from exam_workbench.jobs import current_job
@@ -11,6 +12,7 @@ from exam_workbench.labels import Policy, cover_curves
 from exam_workbench.records import set_pool_depth
 from exam_workbench.store import Project
 from exam_workbench.study import to_grade, unjudged_shares
+from exam_workbench.types import Question
 from tests.made.projects import fill
 from tests.made.screens import (
     DEADLINE,
@@ -72,6 +74,12 @@ def test_where_runs_are_deeper_than_the_pool_the_view_says_that_curves_may_be_to
     with small.transaction() as cursor:
         set_pool_depth(cursor, 1, "ann")
     assert shows(visit("leaderboard", project=small.name, view="By budget"), "pool-ends", 1)
+
+
+def test_without_three_complete_queries_no_curve_is_drawn_and_the_screen_says_what_to_do(small: Project) -> None:
+    bank.save_version(small, [Question("q1/new", "q1", "What else?")], "", "ann")
+    app = visit("leaderboard", project=small.name, view="By budget")
+    assert shows(app, "few-complete", 3) and not charts(app)
 
 
 def test_nothing_to_grade_asks_for_nothing(project: Project) -> None:

@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from exam_workbench import bank, exchange
+from exam_workbench.board_summary import board_readiness
 from exam_workbench.labels import Policy
-from exam_workbench.readiness_line import readiness_line
 from exam_workbench.store import Project
 from pages.parts.shared.readiness import GREYED
 from tests.made.screens import QUESTIONS, board, boxes, looked_at, note, numbers, press, served, shared, small, visit
@@ -25,7 +25,7 @@ def parts(app: AppTest) -> list[tuple[str, list[float]]]:
 
 @pytest.mark.parametrize("screen", ["home", "leaderboard", "export"])
 def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> None:
-    found = readiness_line(shared, Policy(), "nDCG@10")
+    found = board_readiness(shared, Policy(), "nDCG@10")
     expected = [("grading", [94, 10]), ("disagreements", [found.disagreements]), ("audit", []), ("changes", [1])]
     if screen == "leaderboard":
         # The sentence above the line has the graded share and the audit.
@@ -34,7 +34,7 @@ def test_the_same_facts_stand_on_three_screens(shared: Project, screen: str) -> 
     assert parts(visit(screen)) == expected
     # The measure of the address decides which pairs count.
     (graded, *_) = parts(visit(screen, measure="P@1"))
-    only = readiness_line(shared, Policy(), "P@1")
+    only = board_readiness(shared, Policy(), "P@1")
     assert graded == ("grading", [int(only.graded.strip("%")), 1])
 
 
@@ -43,7 +43,7 @@ def test_a_publication_follows_a_checklist_and_states_its_readiness(small: Proje
     links = [one.proto.page for one in boxes(app)["checklist"].get("page_link")]
     assert links == ["grading", "grading", "disagreements", "audit", "passages", "leaderboard"]
     (manifest,) = exchange.list_publications(small)
-    assert manifest["readiness"] == vars(readiness_line(small, Policy(), "nDCG@10"))
+    assert manifest["readiness"] == vars(board_readiness(small, Policy(), "nDCG@10"))
 
 
 def test_no_line_stands_before_the_first_grades(project: Project) -> None:
@@ -55,6 +55,6 @@ def test_a_leaderboard_from_less_than_half_of_the_grades_is_grey(small: Project)
     bank.save_version(small, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
     app = visit("leaderboard")
     assert GREYED in boxes(app)
-    assert numbers(note(app, "few-graded-why")) == numbers(readiness_line(small, Policy(), "nDCG@10").graded)
+    assert numbers(note(app, "few-graded-why")) == numbers(board_readiness(small, Policy(), "nDCG@10").grading)
     # No query is complete, so that nothing is compared; the systems are shown nevertheless.
     assert not board(app).empty and "Official" not in board(app)

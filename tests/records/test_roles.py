@@ -21,6 +21,7 @@ from exam_workbench.bank import (
     stored_graders,
     trust_notes,
 )
+from exam_workbench.board_summary import board_readiness, find_summary, summarize_board
 from exam_workbench.errors import NotAllowed, WorkbenchError
 from exam_workbench.exchange import exporting, import_files, record_export
 from exam_workbench.formats import Source
@@ -42,7 +43,6 @@ from exam_workbench.labels import (
     support_agreement,
 )
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.readiness_line import readiness_line
 from exam_workbench.records import (
     activity_csv,
     add_gold_answer,
@@ -251,6 +251,7 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "official_board": lambda p: official_board(p, "assessors", "nDCG@10", Policy(), "nDCG@10"),
     "compare": lambda p: compare(p, "nDCG@10", "assessors"),
     "cover_curves": lambda p: cover_curves(p, Policy(), 3),
+    "complete_curves": lambda p: labels.complete_curves(p, Policy(), 3),
     "per_query_scores": lambda p: per_query_scores(p, leaderboard(p, "nDCG@10"), None, "one"),
     "make_board": lambda p: study.make_board(p, next(iter(study.offered_boards(p, ["AP"]).values())), Policy()),
     "offered_boards": lambda p: study.offered_boards(p, ["AP"]),
@@ -285,9 +286,9 @@ OPEN: dict[str, Callable[[Project], Any]] = {
     "support_agreement": lambda p: support_agreement(p, stored_graders(p)[0]),
     "find_grader": lambda p: find_grader(p, None),
     "grader_succession": lambda p: grader_succession(p),
-    "readiness_line": lambda p: readiness_line(p, Policy(), "nDCG@10"),
-    "leading_systems": lambda p: review.leading_systems(p, Policy(), "nDCG@10", None),
-    "summarize_board": lambda p: study.summarize_board(p, leaderboard(p, "nDCG@10")),
+    "board_readiness": lambda p: board_readiness(p, Policy(), "nDCG@10"),
+    "find_summary": lambda p: find_summary(p, Policy(), "nDCG@10", None),
+    "summarize_board": lambda p: summarize_board(p, Policy(), "nDCG@10"),
     "nugget_board": lambda p: nugget_board(p, Policy()),
     "sealed_questions": lambda p: sealed_questions(p),
     "flip_rates": lambda p: flip_rates(p, stored_graders(p)[0].spec),

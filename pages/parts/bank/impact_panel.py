@@ -106,7 +106,7 @@ def draw_impact(project: Project, query_id: str, policy: labels.Policy, measure:
     _weights_hint(project, policy, changes, edits)
     _draw_pairs_to_grade(project, policy, changes, edits)
     if waiting := [change for change in changes.labels if changes.awaits_grades(change)]:
-        st.container(key="pending").caption(f"{how_many(len(waiting), 'labels')} may flip after that:")
+        st.container(key="pending").caption(f"{how_many(len(waiting), 'labels')} may change after that:")
     _draw_flips(shown, "pending", waiting)
     view_choice.stays_folded("impact details")
     with st.expander("Details", key="impact details", on_change="rerun") as details:
@@ -134,10 +134,8 @@ class _Shown:
 
 
 def _flips_headline(flips: Sequence[review.LabelChange], shown: _Shown, so_far: bool) -> str:
-    """Return how many labels flip, and in which direction."""
-    count = (
-        f"**{how_many(len(flips), 'labels')} {'flips' if len(flips) == 1 else 'flip'}**{' so far' if so_far else ''}"
-    )
+    """Return how many labels change, and in which direction."""
+    count = f"**{how_many(len(flips), 'changed labels')}**{' so far' if so_far else ''}"
     if not flips:
         return count
     highest = bank.find_grader(shown.project, shown.policy.grader).spec.max_rating
@@ -256,7 +254,7 @@ def _describe_flip(change: review.LabelChange, policy: labels.Policy) -> str:
     return f"{html.name_label(change.before)} → {after}"
 
 
-@st.dialog("Why the label flips", width="large")
+@st.dialog("Why the label changes", width="large")
 def _draw_reasons(
     project: Project, policy: labels.Policy, change: review.LabelChange, after: list[types.Question], text: str
 ) -> None:
@@ -293,7 +291,7 @@ def _list_edits(before: types.Question | None, after: types.Question) -> list[st
     return [weights if one == "reweighted" else one for one in bank.kinds_of_change(before, after)]
 
 
-@st.dialog("Labels that flip", width="large")
+@st.dialog("Changed labels", width="large")
 def _all_flips(shown: _Shown, flips: list[review.LabelChange], wordings: Mapping[str, types.Question]) -> None:
     texts = passage_texts(shown.project, [change.passage_id for change in flips])
     st.dataframe(

@@ -252,7 +252,7 @@ def _draw_decided(project: Project, query_id: str) -> None:
 
 WHAT = {"question": "Questions", "nugget": "Nuggets"}
 ASKED = (
-    "Asking the model. Completed answers are kept. If the endpoint is down, run `exam generate`, which waits for it."
+    "Asking the model. Completed answers are kept. If the endpoint is down, start again later for the missing answers."
 )
 USUAL = ""
 """The default choice: no particular prompt."""

@@ -125,7 +125,7 @@ def assign_colours(chosen: list[str], before: Mapping[str, str]) -> dict[str, st
 def draw_by_budget(screen: Screen) -> None:
     """Draw the lines of the chosen systems, then the labelled and judged shares of each system's top."""
     deepest = min(labels.DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
-    curves = labels.cover_curves(screen.project, screen.policy, deepest)
+    curves = labels.complete_curves(screen.project, screen.policy, deepest)
     order = curves.order(screen.policy.cutoff)
     chosen = st.multiselect(
         "Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN, bind="query-params"
@@ -134,8 +134,17 @@ def draw_by_budget(screen: Screen) -> None:
     colours = st.session_state["colours of curves"] = assign_colours(
         chosen, st.session_state.get("colours of curves", {})
     )
-    if chosen:
+    if curves.board.few_complete:
+        st.container(key="few-complete").info(
+            f"No curves yet. {curves.says_queries} Curves need {labels.FEWEST_COMPLETE} complete queries. Grade the"
+            " passages at the top of the systems first.",
+            icon=":material/info:",
+        )
+        ui.draw_link("grading", "Grade the ungraded pairs")
+    elif chosen:
         drawn = [run for run in order if run in chosen]
+        ends = f" Below rank {curves.max_k}, too few queries are complete." if curves.max_k < deepest else ""
+        st.container(key="curve-queries").caption(f"{curves.says_queries}{ends}")
         draw_chart(charts.coverage_chart(curves, drawn, [colours[run] for run in drawn]))
     if curves.pool_depth < curves.max_k:
         st.container(key="pool-ends").caption(
@@ -171,8 +180,9 @@ def sample_sizes(screen: Screen) -> None:
             st.markdown(f"**{study.says_questions(questions)}**")
             draw_chart(charts.sample_chart(questions, "kendall", "Questions per query"))
     st.caption(
-        "Means over random samples of the queries or questions. The smallest separated difference is the median over"
-        " pairs of systems (paired t test, Holm's method). Four times as many queries halve it."
+        f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The smallest separated"
+        " difference is the median over pairs of systems (paired t test, Holm's method). Four times as many queries"
+        " halve it."
     )
 
 

@@ -249,7 +249,9 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
     if separated is not None:
         st.markdown(
             f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
-            f" {text.how_many(len(comparison.points), 'queries')}, not corrected for multiple comparisons)."
+            f" {text.how_many(len(comparison.points), 'queries')}). This p is not corrected, because it tests only the"
+            " pair that you chose. The leaderboard tests all pairs and corrects p by Holm's method, so it separates"
+            " fewer systems."
         )
     if comparison.left_out:
         st.caption(f"Excluded: {text.how_many(comparison.left_out, 'queries')} with only one score.")

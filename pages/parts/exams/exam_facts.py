@@ -104,7 +104,7 @@ def draw_item(project: Project, item: exams.Item) -> None:
 
 HOW = (
     "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
-    " items from passages, on the Exam screen or with the command “exam items generate”."
+    " items from passages on the Exam screen."
 )
 
 

@@ -8,8 +8,8 @@ from functools import partial
 import streamlit as st
 
 from exam_workbench import audit, bank, exams, exchange, formats, labels, text
+from exam_workbench.board_summary import Readiness
 from exam_workbench.operations.project_report import ReportRequest, make_report
-from exam_workbench.readiness_line import ReadinessLine
 from exam_workbench.records import official_sources, ranking_scores, sealed_questions, terms_of
 from exam_workbench.store import Project
 from pages.parts.shared import presses, readiness, scoring_settings, ui
@@ -171,7 +171,7 @@ def _in_form(project: Project, what: str, forms: list[str], make: Callable[[str]
 PUBLICATIONS_A_PAGE = 6
 
 
-def draw_publishing(project: Project, policy: labels.Policy, binary: bool, line: ReadinessLine) -> None:
+def draw_publishing(project: Project, policy: labels.Policy, binary: bool, ready: Readiness) -> None:
     """Draw the checklist, the form that publishes the qrels, alone or in a bundle, and the earlier publications."""
     st.header("Publish", anchor=False)
     values = "as binary values" if binary else "with graded values"
@@ -179,7 +179,7 @@ def draw_publishing(project: Project, policy: labels.Policy, binary: bool, line:
         f"Publishes the labels above {values}, with a manifest of the questions, grades and settings. You can download"
         " the same file again later, even after edits."
     )
-    readiness.draw_checklist(project, policy, line)
+    readiness.draw_checklist(project, policy, ready)
     past = exchange.list_publications(project)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # After a publication, the field is another one and empty.
@@ -187,13 +187,13 @@ def draw_publishing(project: Project, policy: labels.Policy, binary: bool, line:
         note = st.text_input("Note", key=key, placeholder="Purpose and audience")
         presses.act_button(
             "Publish qrels",
-            partial(exchange.publish_qrels, binary=binary, note=note, readiness=vars(line)), project, policy,
+            partial(exchange.publish_qrels, binary=binary, note=note, readiness=vars(ready)), project, policy,
             type="primary", icon=":material/publish:", key="publish", said="Qrels published.",
         )  # fmt: skip
         presses.act_button(
             "Publish as a bundle",
             partial(
-                exchange.bundle_publication, binary=binary, note=note, beside=audit.audit_files, readiness=vars(line)
+                exchange.bundle_publication, binary=binary, note=note, beside=audit.audit_files, readiness=vars(ready)
             ),
             project, policy,
             icon=":material/folder_zip:", disabled=project.read_only, key="publish bundle",

@@ -50,14 +50,14 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
             f" cost {shown['cost'] or 0:.2f}."
         )
     )
-    agreement = shown["agreement"] or {"by_label": {}, "by_system": {}}
+    agreement = shown["agreement"] or shown.get("unsampled") or {"by_label": {}}
     left, middle, right = st.columns(3)
-    _draw_rates(
-        left, "Share relevant by label", [(f"label {name}", rate) for name, rate in agreement["by_label"].items()]
-    )
-    _draw_rates(middle, "Kappa by system", list(agreement["by_system"].items()))
+    sampled = "" if shown["agreement"] else " (judgments that no audit sampled)"
+    by_label = [(f"label {name}", rate) for name, rate in agreement["by_label"].items()]
+    _draw_rates(left, f"Share relevant by label{sampled}", by_label)
+    _draw_rates(middle, "Kappa by system", list(agreement.get("by_system", {}).items()))
     flips = [(one["change"], {**one, "value": one["share"], "judged": one["pairs"]}) for one in shown["flips"]]
-    _draw_rates(right, "Flips by change of the passage", flips)
+    _draw_rates(right, "Changed answers by kind of changed passage", flips)
 
 
 def _draw_rates(place: Any, title: str, rates: list[tuple[str, dict[str, Any]]]) -> None:

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from exam_workbench import exchange, labels
+from exam_workbench.board_summary import BoardSummary
 from exam_workbench.records import Act, list_actions
-from exam_workbench.review import Agreeing, Leading, ToCurate, Waiting
+from exam_workbench.review import Agreeing, ToCurate, Waiting
 from exam_workbench.store import Project
 from exam_workbench.text import how_many
 from pages.parts.shared import components, screens, ui
@@ -254,12 +255,12 @@ def publish_door(progress: labels.Progress | None, stale: int, published: exchan
     if progress is None:
         return make_panel("Publish the qrels", [text_block("No labels yet. Grade the pool first.")], address)
     labelled = sum(number for label, number in progress.labels.items() if label is not None)
-    share = f"{progress.share:.1%}" if progress.share is not None else "–"
+    share, _, basis = labels.graded_sentence(progress.rated, progress.needed).partition(" ")
     blocks = [
         lines_block(
             [
                 count_line(labelled, f"label{'s' * (labelled != 1)} in the qrels", address, key="labels"),
-                count_line(share, f"of {progress.needed:,} needed pairs have a rating", screen_link("grading")),
+                count_line(share, basis, screen_link("grading")) if share else None,
                 count_line(
                     progress.partial_labels,
                     f"partial label{'s' * (progress.partial_labels != 1)} (some pairs ungraded or failed)",
@@ -372,7 +373,7 @@ def grading_panel(progress: labels.Progress | None, failed: int) -> dict[str, An
             ),
         ],
         address,
-        f"{ui.as_percent(progress.share)} of {progress.needed:,} pairs",
+        labels.graded_sentence(progress.rated, progress.needed),
     )
 
 
@@ -415,8 +416,8 @@ def _share_same(agreed: Agreeing) -> float | None:
     return float((counts[0, 0] + counts[1, 1]) / counts.sum()) if counts.sum() else None
 
 
-def board_panel(leading: Leading | None) -> dict[str, Any]:
-    """Return the best systems with their error bars, and the agreement with the official leaderboard."""
+def board_panel(leading: BoardSummary | None) -> dict[str, Any]:
+    """Return the best systems with their error bars, and the sentence above the leaderboard."""
     address = screen_link("leaderboard")
     if leading is None or not leading.board.systems:
         return make_panel("Leaderboard", [text_block("No leaderboard yet. Import runs and grade the pool.")], address)
@@ -438,23 +439,11 @@ def board_panel(leading: Leading | None) -> dict[str, Any]:
         }
         for system, span in zip(shown, spans, strict=True)
     ]
-    tied = sum(spans[0][0] <= span[1] for span in spans[1:])
-    sentences = []
-    if tied:
-        sentences.append(
-            f"The error bars of the best system overlap with those of {how_many(tied, 'systems')} shown here."
-        )
-    correlation = leading.correlation
-    if leading.against and correlation is not None and correlation.spearman is not None:
-        sentences.append(
-            f"Spearman correlation with the official leaderboard ({leading.against}): {correlation.spearman:z.2f}."
-        )
-    sentences += filter(None, (leading.board.too_few, leading.ungraded))
+    parts = (leading.separation, leading.queries, leading.agreement)
+    sentences = [*(f"{part}." for part in parts if part), leading.board.too_few or ""]
     rest = f"{len(systems):,} systems by {leading.board.measure}"
     drawn: Block = {"kind": "systems", "rows": rows}
-    return make_panel(
-        "Leaderboard", [drawn, text_block(" ".join(sentences)) if sentences else None], address, rest, wide=True
-    )
+    return make_panel("Leaderboard", [drawn, text_block(" ".join(sentences).rstrip())], address, rest, wide=True)
 
 
 def latest_panel(project: Project, now: datetime | None = None) -> dict[str, Any]:

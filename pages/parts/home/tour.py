@@ -34,9 +34,9 @@ class Stop:
 
 STOPS = (
     Stop(
-        "Change a question and see which labels flip",
+        "Change a question and see which labels change",
         "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Set its weight to 0."
-        " The impact shows which labels flip and which systems change rank. Your change has no effect until you save"
+        " The impact shows which labels change and which systems change rank. Your change has no effect until you save"
         " it.",
         "question_bank",
         {"query": "tacoma-bridge"},

@@ -11,6 +11,7 @@ from exam_workbench.records import passage_texts
 from exam_workbench.store import Project
 from pages.parts.review.passage_panel import Place
 from pages.parts.shared import actions, html, presses, scoring_settings, ui, view_choice
+from pages.parts.shared.screen_hints import hint_on_screen
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
@@ -126,7 +127,8 @@ def _do_action(project: Project, bench: Bench, act: actions.Act, author: str) ->
         try:
             made = _change_overrides(project, what, act, author)
         except errors.WorkbenchError as error:
-            bench.refused = {"id": act["id"], "code": error.code, "message": error.message, "hint": error.hint or ""}
+            hint, _ = hint_on_screen(error.hint)
+            bench.refused = {"id": act["id"], "code": error.code, "message": error.message, "hint": hint}
             return ""
     bench.about(place)
     if what != "try":

@@ -10,6 +10,7 @@ import streamlit as st
 
 from exam_workbench.errors import WorkbenchError
 from pages.parts.shared import components, html, person
+from pages.parts.shared.screen_hints import hint_on_screen
 
 TOLD = 20.0
 """Seconds for which a failure to save is shown, unless another action follows."""
@@ -78,7 +79,7 @@ class Asked:
                 error = {name: pending.get(name) for name in ("id", "query", "passage")} | {
                     "code": refused.code,
                     "message": html.as_shown(refused.message),
-                    "hint": html.as_shown(refused.hint or ""),
+                    "hint": html.as_shown(hint_on_screen(refused.hint)[0]),
                 }
         return error
 
@@ -119,7 +120,9 @@ def save_all(
                     )
                 saved.append(save(act, author))
             except WorkbenchError as error:
-                lost.append(f"{called(act)} was not saved. {error.message} {error.hint or 'Enter it again.'}")
+                lost.append(
+                    f"{called(act)} was not saved. {error.message} {hint_on_screen(error.hint)[0] or 'Enter it again.'}"
+                )
         if lost:
             asked.refused = time.monotonic(), " ".join(lost)
     for said in saved:

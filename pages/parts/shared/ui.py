@@ -20,6 +20,7 @@ from exam_workbench import bank, graders, limits, locations, server
 from exam_workbench.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from exam_workbench.store import Project, no_server_role_error
 from pages.parts.shared import address, login, look, person as who, screens, visitor
+from pages.parts.shared.screen_hints import hint_on_screen
 
 NAME = "Exam Workbench"
 LISTED_PROBLEMS = 20
@@ -331,7 +332,8 @@ def or_empty(screen: str | None = None, code: str = "") -> Iterator[None]:
     try:
         yield
     except WorkbenchError as error:
-        end_empty_screen(error.message, error.hint or "", screen, code or error.code)
+        hint, named = hint_on_screen(error.hint)
+        end_empty_screen(error.message, hint, screen or named, code or error.code)
 
 
 def draw_note(words: str, screen: str, label: str | None = None, key: str | None = None, **query: str) -> None:
@@ -407,8 +409,11 @@ def show_error(error: WorkbenchError) -> None:
                 st.text(str(problem))
             if (rest := len(error.problems) + error.more - LISTED_PROBLEMS) > 0:
                 st.caption(f"and {rest:,} more")
-        if error.hint:
-            st.text(error.hint)
+        hint, screen = hint_on_screen(error.hint)
+        if hint:
+            st.text(hint)
+        if screen is not None and screen != st.session_state.get("screen"):
+            draw_link(screen)
 
 
 _SHORTCODE = re.compile(r":(?=material/|(?!\d+:)[\w+-]+:|100:|1234:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")

@@ -1,0 +1,154 @@
+"""The sentence above a leaderboard, and its readiness: graded pairs, open disagreements, audit, bank version."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from exam_workbench import audit, bank
+from exam_workbench.audit import Goal
+from exam_workbench.board_summary import BoardSummary, Readiness, board_readiness, find_summary, summarize_board
+from exam_workbench.labels import Leaderboard, Policy, compare, leaderboard
+from exam_workbench.labels._leaderboard import order_systems
+from exam_workbench.publication_checks import publication_checks
+from exam_workbench.records import set_member
+from exam_workbench.review import Judgments, Labels, list_disagreements, settle_by_comment
+from exam_workbench.review._disagreements.settling import case_of
+from exam_workbench.store import Project
+from exam_workbench.study import group_alike
+from exam_workbench.study._system_significance import compare_all
+from tests.made.audits import fill_audited, judge_batch
+from tests.made.projects import fill, judge
+from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS, numbers, put_small
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "P@1", "EXAM-Cover"])
+def test_it_counts_the_pairs_that_the_leaderboard_counts(project: Project, measure: str) -> None:
+    put_small(project)
+    found, board = board_readiness(project, Policy(), measure), leaderboard(project, measure)
+    assert (found.measure, found.needed, found.usable) == (board.measure, board.needed, board.usable)
+    assert found.usable and found.bank_version == bank.latest_version(project)
+
+
+def test_open_disagreements_are_those_of_the_queue_and_hidden_from_viewers(project: Project) -> None:
+    put_small(project)
+    sides = Labels(Policy()), Judgments("judgments")
+    waiting = list_disagreements(project, *sides)
+    found = board_readiness(project, Policy(), "AP")
+    assert found.disagreements == waiting.total > 1
+    settle_by_comment(project, case_of(project, *sides, waiting.rows[0].pair), "agreed", "ann")
+    assert board_readiness(project, Policy(), "AP").disagreements == waiting.total - 1
+    set_member(project, "vera@x.org", "viewer", "shell")
+    seen = board_readiness(project.acting_as("vera@x.org"), Policy(), "AP")
+    assert seen == replace(found, disagreements=None)
+
+
+def test_an_audit_counts_once_its_first_batch_is_judged(project: Project) -> None:
+    fill_audited(project)
+
+    def audited() -> str:
+        return board_readiness(project, Policy(), "P@3").audited
+
+    assert audited() == "not audited"
+    audit.design_audit(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    assert audited() == "audit in progress"
+    audit.draw_batch(project, audit.find_audit(project), "org")
+    judge_batch(project, audit.find_audit(project), "ben")
+    assert audited() == "audited"
+    assert board_readiness(project, Policy(), "nDCG@10").audited not in ("audited", "not audited"), "another measure"
+
+
+def test_too_few_pairs_are_graded_after_most_questions_are_new(project: Project) -> None:
+    put_small(project)
+    assert not board_readiness(project, Policy(), "AP").too_few
+    bank.save_version(project, [replace(one, text=f"{one.text} Why?") for one in QUESTIONS[1:]], "", "bob")
+    found = board_readiness(project, Policy(), "AP")
+    assert found.too_few and 0 < found.usable < found.needed / 2
+
+
+@pytest.mark.parametrize(
+    ("needed", "usable", "graded"),
+    [(0, 0, "0%"), (100, 29, "29%"), (1000, 999, "99%"), (9, 9, "100%"), (1000, 9, "under 1%")],
+)
+def test_the_share_is_never_rounded_up(needed: int, usable: int, graded: str) -> None:
+    assert Readiness("AP", needed, usable, None, "not audited", 1).graded == graded
+
+
+def board_of(scores: dict[str, list[float]], needed: int = 0, usable: int = 0) -> Leaderboard:
+    """A leaderboard with these scores on queries 0, 1, ..."""
+    per_query = {run: {str(at): score for at, score in enumerate(of_run)} for run, of_run in scores.items()}
+    queries = [str(at) for at in range(len(next(iter(scores.values()))))]
+    systems = order_systems(per_query, queries, Policy())
+    return Leaderboard("AP", "exam", Policy(), systems, per_query, queries, needed, usable)
+
+
+def summary_of(board: Leaderboard, audited: str = "") -> BoardSummary:
+    ready = Readiness("AP", board.needed, board.usable, None, audited, 1)
+    return BoardSummary(board, None, group_alike(board, compare_all(board)), ready)
+
+
+WOBBLE = [0.01 * (at % 3) for at in range(12)]
+
+
+def level(mean: float, times: int = 1) -> list[float]:
+    return [mean + times * wobble for wobble in WOBBLE]
+
+
+@pytest.mark.parametrize(
+    ("scores", "unseparated"),
+    [
+        ({"a": level(0.9), "b": level(0.5, 2), "c": level(0.1, 3)}, 1),
+        ({"a": level(0.9), "b": level(0.9)[::-1], "c": level(0.1, 3)}, 2),
+        ({"a": level(0.9), "b": level(0.9)[::-1]}, 2),
+        ({"a": [0.9], "b": [0.1]}, None),
+    ],
+)
+def test_it_counts_the_best_systems_that_are_not_separated(
+    scores: dict[str, list[float]], unseparated: int | None
+) -> None:
+    assert summary_of(board_of(scores)).unseparated == unseparated
+
+
+def test_a_leaderboard_without_grades_says_nothing_about_grades_and_audits() -> None:
+    found = summary_of(board_of({"a": level(0.9), "b": level(0.1)}))
+    assert (found.grading, found.auditing, found.agreement, found.ready.grading) == ("", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("ungraded", "numbers_said"),
+    [((), [12]), (("20", "21"), [12, 14, 2]), (("0", "1", "20"), [12, 13, 2])],
+)
+def test_it_says_over_how_many_queries_it_is(ungraded: tuple[str, ...], numbers_said: list[int]) -> None:
+    board = replace(board_of({"a": level(0.9), "b": level(0.1)}), ungraded=dict.fromkeys(ungraded, 1))
+    assert (
+        numbers(summary_of(board).queries) == numbers_said and summary_of(board).queries[:-1] in summary_of(board).says
+    )
+
+
+def test_a_set_of_queries_that_has_grown_is_told_with_the_best_system() -> None:
+    few, all_ = board_of({"a": [0.9, 0.9], "b": [0.1, 0.1]}), board_of({"b": level(0.9), "a": level(0.1)})
+    before = summary_of(few).outcome
+    assert summary_of(few).describe_change(before) == ""
+    changed = summary_of(all_).describe_change(before)
+    assert numbers(changed) == [2, 12] and changed.index(" a ") < changed.index(" b.")
+
+
+def test_the_facts_of_a_project_are_those_of_its_comparison(project: Project) -> None:
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    compared = compare(project, "nDCG@10", "assessors")
+    groups = group_alike(compared.board, compare_all(compared.board))
+    ready = board_readiness(project, Policy(), "nDCG@10")
+    found = summarize_board(project, Policy(), "nDCG@10", "assessors")
+    assert found == BoardSummary(compared.board, compared, groups, ready) and found.official == compared.official
+    assert found == find_summary(project, Policy(), "nDCG@10", "assessors")
+    assert find_summary(project, Policy(), "goodness", None) is None
+
+
+def test_the_checklist_is_done_if_nothing_is_open(project: Project) -> None:
+    put_small(project)
+    ready = board_readiness(project, Policy(), "AP")
+    checks = {check.name: check.done for check in publication_checks(project, Policy(), ready)}
+    done = {"graded": ready.usable == ready.needed, "failed": False, "stale": True, "sealed": True}
+    assert checks == done | {"disagreements": False, "audit": False}
