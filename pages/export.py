@@ -49,7 +49,7 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool]:
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
         )  # fmt: skip
     with right, st.expander("First lines of the file", expanded=True):
-        st.code("\n".join(exchange.qrels_head(project, policy, binary)), language=None)
+        st.code("\n".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()), language=None)
     return policy, binary
 
 

@@ -47,7 +47,7 @@ from ..records import (
     withdraw_case,
 )
 from ..store import Project, as_name
-from ..tables import LATEX
+from ..tables import escape_latex
 from ..text import how_many
 from ._answer_checks import JUDGES, AnswerJudge, Pair, check_results, make_pair
 from ._answer_contexts import Read, asked_queries, gold_sources, named_runs, passage_id_of, passage_texts, ranking_runs
@@ -614,7 +614,7 @@ class AgreementRow:
         judge: the answer check.
         model: its model; None for a computed check.
         against: agreement at its threshold.
-        threshold: the threshold of `against`.
+        threshold: the check's own threshold.
         waiting: answers without a verdict by the model; they are left out.
         curve: agreement at other thresholds; empty if its scores are only yes and no.
         tested: agreement on one half of the questions at the best threshold of the other half. None if its scores are
@@ -634,7 +634,6 @@ def agreement_with_people(
     project: Project,
     human_checks: Sequence[PeopleSaid],
     judges: Sequence[str] | None = None,
-    thresholds: Mapping[str, float] | None = None,
     samples: int = 1000,
 ) -> list[AgreementRow]:
     """Return the agreement of answer checks with people on the same answers; intervals resample questions.
@@ -642,7 +641,6 @@ def agreement_with_people(
     Args:
         human_checks: see `people_said`.
         judges: their names; None for all, those with a model only if it was asked.
-        thresholds: by answer check, instead of the default.
         samples: of the bootstrap.
 
     Raises:
@@ -658,8 +656,7 @@ def agreement_with_people(
         asked: list[AnswerModel | None] = [None]
         if judge.needs == "model":
             asked = [one for one in models if one.parameters.get("judge") == name]
-        threshold = (thresholds or {}).get(name, judge.threshold)
-        rows += [_agreement_row(project, human_checks, judge, model, threshold, samples) for model in asked]
+        rows += [_agreement_row(project, human_checks, judge, model, samples) for model in asked]
     return rows
 
 
@@ -668,10 +665,9 @@ def _agreement_row(
     human_checks: Sequence[PeopleSaid],
     judge: AnswerJudge,
     model: AnswerModel | None,
-    threshold: float,
     samples: int,
 ) -> AgreementRow:
-    results = check_results(project, judge.name, [check.pair for check in human_checks], model, threshold)
+    results = check_results(project, judge.name, [check.pair for check in human_checks], model)
     known = [check for check in human_checks if results[check.pair].state != "waiting"]
     people = [check.acceptable for check in known]
     questions = [check.query_id for check in known]
@@ -681,10 +677,10 @@ def _agreement_row(
         judge,
         None if model is None else model.name,
         against_people(yes, people, questions, samples=samples),
-        threshold,
+        judge.threshold,
         len(human_checks) - len(known),
         threshold_curve(scores, people) if judge.graded and known else [],
-        halves_test(scores, people, threshold, questions, samples=samples) if judge.graded and known else None,
+        halves_test(scores, people, judge.threshold, questions, samples=samples) if judge.graded and known else None,
     )
 
 
@@ -844,15 +840,14 @@ def _score_fields(one: Scored | None) -> dict[str, Any] | None:
     return None if one is None else vars(one) | {"complete": one.complete}
 
 
-def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures], digits: int = 3) -> str:
+def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> str:
     """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
 
     Args:
         failed: see `count_failures`.
-        digits: after the point.
     """
     head = [*HEADER, "Recall failures", "LLM-retEval failures"]
-    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_escape_latex, head)) + " \\\\", "\\hline"]
+    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(escape_latex, head)) + " \\\\", "\\hline"]
     names = HEADER[2:]
     for k in evaluation.view.ks:
         rows = [row for row in evaluation.rows if row.k == k]
@@ -862,16 +857,15 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
         }
         for row in rows:
             values = row_values(row)
-            cells = [_latex_cell(*values[name], best[name], digits) for name in names]
+            cells = [_latex_cell(*values[name], best[name]) for name in names]
             counts = failed[row.run, row.k]
             cells += [str(counts.recall), str(counts.reteval)]
-            lines.append(" & ".join([_escape_latex(row.run), str(row.k), *cells]) + " \\\\")
+            lines.append(" & ".join([escape_latex(" ".join(row.run.split())), str(row.k), *cells]) + " \\\\")
         lines.append("\\hline")
     lines.append("\\end{tabular}")
     judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
-    lines.append(
-        f"% {len(evaluation.gold)} queries; answers by {_escape_latex(evaluation.generator.name)}; answer check {judge}"
-    )
+    generator = escape_latex(" ".join(evaluation.generator.name.split()))
+    lines.append(f"% {len(evaluation.gold)} queries; answers by {generator}; answer check {judge}")
     if not evaluation.complete:
         lines.append("% incomplete: missing or failed answers and comparisons are left out")
     return "\n".join(lines) + "\n"
@@ -890,13 +884,9 @@ def reteval_tsv(evaluation: Evaluation) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
+def _latex_cell(mean: float | None, error: float | None, best: float | None) -> str:
     if mean is None:
         return "--"
-    text = f"{mean:.{digits}f}"
+    text = f"{mean:.3f}"
     text = f"\\textbf{{{text}}}" if mean == best else text
-    return text if error is None else f"{text} $\\pm$ {error:.{digits}f}"
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))
+    return text if error is None else f"{text} $\\pm$ {error:.3f}"

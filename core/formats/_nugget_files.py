@@ -182,16 +182,6 @@ def _optional_text(row: dict[str, Any], key: str) -> str | None:
     return value or None
 
 
-def write_nugget_grades(rows: Iterable[dict[str, Any]], out: TextIO) -> None:
-    """Write grades as JSONL.
-
-    Args:
-        rows: `run_id`, `query_id`, `question`, `grade`, `reasoning` and `confidence`; also `doc_id` and `passage` if
-            passages were graded. AutoJudge's question id and an empty quote are added.
-    """
-    write_objects((row | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""} for row in rows), out)
-
-
 def write_nugget_banks(
     form: str,
     queries: Iterable[Query],
