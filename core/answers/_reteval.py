@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
@@ -184,6 +184,11 @@ class Evaluation:
     rows: list[RetEvalRow]
     ideal: Scored | None
     pairs: list[Pair] = field(repr=False)
+
+    @property
+    def key(self) -> Hashable:
+        """Its identity, for results that are cached."""
+        return self.view, self.generator.key, tuple(self.rows), self.ideal
 
     @property
     def complete(self) -> bool:

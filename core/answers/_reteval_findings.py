@@ -46,7 +46,7 @@ from ..records import (
     run_names,
     withdraw_case,
 )
-from ..store import Project, as_name
+from ..store import Project, as_name, cached
 from ..tables import escape_latex
 from ..text import how_many
 from ._answer_checks import JUDGES, AnswerJudge, Pair, check_results, make_pair
@@ -125,24 +125,20 @@ class Failures:
     confirmed: int = 0
 
 
+@cached()
 def count_failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
     """Return the numbers of failures by run and depth, cached until their data changes.
 
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-
-    def compute() -> dict[tuple[str, int], Failures]:
-        by_place = dict.fromkeys(evaluation.lines, Failures())
-        for row in _case_rows(project, evaluation, list(evaluation.lines)):
-            recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
-            place = row.line.run, row.line.k
-            before, seen = by_place[place], bool(row.confirmed) and (recall or reteval)
-            by_place[place] = Failures(before.recall + recall, before.reteval + reteval, before.confirmed + seen)
-        return by_place
-
-    key = ("failures", evaluation.view, evaluation.generator.key, tuple(evaluation.rows), evaluation.ideal)
-    return project.cached(key, compute)
+    by_place = dict.fromkeys(evaluation.lines, Failures())
+    for row in _case_rows(project, evaluation, list(evaluation.lines)):
+        recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
+        place = row.line.run, row.line.k
+        before, seen = by_place[place], bool(row.confirmed) and (recall or reteval)
+        by_place[place] = Failures(before.recall + recall, before.reteval + reteval, before.confirmed + seen)
+    return by_place
 
 
 def _case_rows(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
@@ -757,6 +753,7 @@ def usual_judge(project: Project) -> str:
     return "contains" if lengths and median(lengths) <= SHORT else "embedding"
 
 
+@cached()
 def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str], str]:
     """Return the run that leads clearly by a measure at a depth.
 
@@ -764,21 +761,15 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
         By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
         `SURE` of the resamples of queries; absent without a clear lead.
     """
-
-    def compute() -> dict[tuple[int, str], str]:
-        return {
-            (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
-            for k in evaluation.view.ks
-            # Each measure over its own runs: a run that waits for answers may still lead by Recall.
-            for name, table in choice_tables(evaluation, k).items()
-            if len(table) > 1
-            for choice in compare_evaluations({name: table}, samples=SAMPLES).choices
-            if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
-        }
-
-    if len(evaluation.view.runs or ()) < 2:
-        return {}
-    return project.cached(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
+    return {
+        (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
+        for k in evaluation.view.ks
+        # Each measure over its own runs: a run that waits for answers may still lead by Recall.
+        for name, table in choice_tables(evaluation, k).items()
+        if len(table) > 1
+        for choice in compare_evaluations({name: table}, samples=SAMPLES).choices
+        if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
+    }
 
 
 def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:

@@ -43,7 +43,6 @@ from .question_bank_files import question_of
 
 ASSIGNMENTS = {"not_support": 0, "partial_support": 1, "support": 2}
 """Ratings of Nuggetizer's assignments, on their own scale of 0 to 2."""
-METHOD = "imported"
 GRADE_KEYS = {"nugget_id", "grade"}
 _LOOK = 1 << 16
 
@@ -134,7 +133,7 @@ def _read_grades(
         GradedNugget,
         source,
         line,
-        GraderSpec(f"imported: {name}", METHOD, name, max_rating=MAX_RATING if nuggets is None else 2, kinds=KINDS),
+        GraderSpec(f"imported: {name}", "imported", name, max_rating=MAX_RATING if nuggets is None else 2, kinds=KINDS),
         query,
         run,
         None if passage_id is None else good_id(passage_id, "passage"),
