@@ -32,6 +32,12 @@ LATEX = {
     "^": r"\textasciicircum{}",
     **{c: "\\" + c for c in "&%$#_{}"},
 }
+"""LaTeX of characters that have a meaning there."""
+
+
+def escape_latex(text: str) -> str:
+    """Return a text for LaTeX."""
+    return "".join(LATEX.get(character, character) for character in text)
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")

@@ -50,7 +50,8 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
         )  # fmt: skip
     with right, st.expander("First lines of the file", expanded=True):
-        st.code("\n".join(exchange.qrels_head(project, policy, binary)), language=None)
+        st.code("
+".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()), language=None)
     return policy, binary, ready
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -276,7 +275,6 @@ PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}
 TOKENS = 32
 WRITTEN = 4
 """Tokens of a typical reply by a model."""
-SAMPLE = 200
 
 Pair = tuple[str, str, tuple[str, ...]]
 """A question, an answer to it, and the right answers that it is compared with, sorted."""
@@ -474,11 +472,14 @@ def pairs_to_compare(
 
 def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) -> PriceTag:
     """Estimate the cost of comparing pairs from a sample of them, without calling the model."""
-    if not pairs:
-        return PriceTag(0, 0, 0, 0, 0.0, None, True)
-    sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
-    filled = [fill_prompt(ready.prompt, _prompt_values(one), ready.fence).joined() for one in sample]
-    return sampled_price(project, ready.back_end, ready.model.model, filled, len(pairs), len(pairs), WRITTEN)
+    return sampled_price(
+        project,
+        ready.back_end,
+        ready.model.model,
+        pairs,
+        lambda sample: [fill_prompt(ready.prompt, _prompt_values(pair), ready.fence).joined() for pair in sample],
+        WRITTEN,
+    )
 
 
 def compare_answers(

@@ -401,15 +401,13 @@ def start_answer_job(
         GradingError: another one is running.
         NotAllowed: the role of the person does not include running exams.
     """
-    project.require("run exams", author=author)
-
-    def make_job(owned: Project) -> BackgroundJob:
-        return BackgroundJob(
+    return start_background(
+        project, "answers", "run exams", author,
+        lambda owned: BackgroundJob(
             model.name, things, None, author, Control(),
             lambda report, job: {model.name: work(owned, report, job.control)},
-        )  # fmt: skip
-
-    return start_background(project, "answers", make_job)
+        ),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

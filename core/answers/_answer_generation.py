@@ -6,7 +6,6 @@ requested, each context once.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -374,7 +373,6 @@ DRAWS = 3
 TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 SEED = 1
-SAMPLE = 200
 NO_ROOM = "the passages are too long, so the best (last) one would be shortened: use fewer, or best first"
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
@@ -517,11 +515,14 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
     lines = [line for line in plan.to_ask if not parts_of(ready, line)]
     if not ready.asks or not lines:
         return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
-    sample = random.Random(0).sample(lines, min(SAMPLE, len(lines)))
-    texts = passage_texts(project, {key for line in sample for key in line.context})
-    filled = [fill_prompt(ready.prompt, _prompt_values(ready, line, texts), ready.fence).joined() for line in sample]
-    written = ready.n_tokens + 1
-    return sampled_price(project, ready.back_end(), ready.model.model, filled, len(plan.to_ask), len(lines), written)
+
+    def fill_prompts(sample: Sequence[Line]) -> list[str]:
+        texts = passage_texts(project, {key for line in sample for key in line.context})
+        return [fill_prompt(ready.prompt, _prompt_values(ready, line, texts), ready.fence).joined() for line in sample]
+
+    return sampled_price(
+        project, ready.back_end(), ready.model.model, lines, fill_prompts, ready.n_tokens + 1, len(plan.to_ask)
+    )
 
 
 def _prompt_values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:

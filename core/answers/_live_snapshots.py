@@ -675,7 +675,6 @@ def measure_fall(
     source: str = "judgments",
     policy: Policy | None = None,
     level: float = LEVEL,
-    seed: int = 0,
 ) -> Fall:
     """Test whether a measure of a target fell between two snapshots by more than noise.
 
@@ -684,7 +683,6 @@ def measure_fall(
         measure: as for leaderboards, such as nDCG@10 or EXAM-Cover@5.
         source: of judgments, or `exam` for grades.
         level: the p from which on a fall counts as noise.
-        seed: of test and bootstrap.
 
     Raises:
         InputError: a run, measure or source is unknown, or there are fewer than two queries.
@@ -705,9 +703,9 @@ def measure_fall(
             "Fewer than two queries to compare.",
             "Import judgments, or grade the passages.",
         )
-    drawn = np.random.default_rng(seed).integers(0, len(names), size=(SAMPLES, len(names)))
+    drawn = np.random.default_rng(0).integers(0, len(names), size=(SAMPLES, len(names)))
     low, high = np.quantile(differences[drawn].mean(axis=1), (0.025, 0.975)).tolist()
-    p = float(randomisation_test(differences[:, None], seed=seed)[0])
+    p = float(randomisation_test(differences[:, None])[0])
     mean = float(differences.mean())
     known = not np.isnan(p)
     scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
@@ -36,7 +36,7 @@ from ..records import (
     generated_of,
     split_response,
 )
-from ..store import Project
+from ..store import Project, cached
 from ._answer_checks import WAITING, Pair, Verdict, answer_judge, check_results, make_pair
 from ._answer_contexts import (
     USUAL_GOLD,
@@ -186,6 +186,11 @@ class Evaluation:
     pairs: list[Pair] = field(repr=False)
 
     @property
+    def key(self) -> Hashable:
+        """Its identity, for results that are cached."""
+        return self.view, self.generator.key, tuple(self.rows), self.ideal
+
+    @property
     def complete(self) -> bool:
         """Whether every answer and comparison is known: none failed or waits."""
         return all(row.reteval.complete and not row.failed and not row.waiting for row in self.rows)
@@ -216,8 +221,9 @@ def verdict_numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | 
     return values
 
 
+@cached()
 def evaluate_answers(project: Project, view: View) -> Evaluation:
-    """Evaluate the answers under a view; no model is asked and nothing is written.
+    """Evaluate the answers under a view, cached until its data changes; no model is asked and nothing is written.
 
     The answer from the top k is right by retEval_k(q) if the answer check finds it among the draws from the gold
     passages. It is right by gptEval_k(q) if it agrees with the gold answers. A draw that agrees with them makes
@@ -230,11 +236,6 @@ def evaluate_answers(project: Project, view: View) -> Evaluation:
     """
     generator = find_answer_model(project, "generator", view.generator)
     runs = tuple(named_runs(project, view.runs))
-    key = ("reteval", view, generator.key, runs)
-    return project.cached(key, lambda: _evaluate_view(project, view, generator, runs))
-
-
-def _evaluate_view(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
     if not view.ks or min(view.ks) < 1:
         raise InputError("depth-out-of-range", "A depth is missing or below 1.", "Use depths k of 1 or more.")
     gold = gold_passages(project, view.gold)

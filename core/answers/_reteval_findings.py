@@ -46,8 +46,8 @@ from ..records import (
     run_names,
     withdraw_case,
 )
-from ..store import Project, as_name
-from ..tables import LATEX
+from ..store import Project, as_name, cached
+from ..tables import escape_latex
 from ..text import how_many
 from ._answer_checks import JUDGES, AnswerJudge, Pair, check_results, make_pair
 from ._answer_contexts import Read, asked_queries, gold_sources, named_runs, passage_id_of, passage_texts, ranking_runs
@@ -125,24 +125,20 @@ class Failures:
     confirmed: int = 0
 
 
+@cached()
 def count_failures(project: Project, evaluation: Evaluation) -> dict[tuple[str, int], Failures]:
     """Return the numbers of failures by run and depth, cached until their data changes.
 
     Raises:
         GradingError: the encoder cannot be loaded.
     """
-
-    def compute() -> dict[tuple[str, int], Failures]:
-        by_place = dict.fromkeys(evaluation.lines, Failures())
-        for row in _case_rows(project, evaluation, list(evaluation.lines)):
-            recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
-            place = row.line.run, row.line.k
-            before, seen = by_place[place], bool(row.confirmed) and (recall or reteval)
-            by_place[place] = Failures(before.recall + recall, before.reteval + reteval, before.confirmed + seen)
-        return by_place
-
-    key = ("failures", evaluation.view, evaluation.generator.key, tuple(evaluation.rows), evaluation.ideal)
-    return project.cached(key, compute)
+    by_place = dict.fromkeys(evaluation.lines, Failures())
+    for row in _case_rows(project, evaluation, list(evaluation.lines)):
+        recall, reteval = row.case in RECALL_FAILURES, row.case in RETEVAL_FAILURES
+        place = row.line.run, row.line.k
+        before, seen = by_place[place], bool(row.confirmed) and (recall or reteval)
+        by_place[place] = Failures(before.recall + recall, before.reteval + reteval, before.confirmed + seen)
+    return by_place
 
 
 def _case_rows(project: Project, evaluation: Evaluation, places: Sequence[tuple[str, int]]) -> list[CaseRow]:
@@ -614,7 +610,7 @@ class AgreementRow:
         judge: the answer check.
         model: its model; None for a computed check.
         against: agreement at its threshold.
-        threshold: the threshold of `against`.
+        threshold: the check's own threshold.
         waiting: answers without a verdict by the model; they are left out.
         curve: agreement at other thresholds; empty if its scores are only yes and no.
         tested: agreement on one half of the questions at the best threshold of the other half. None if its scores are
@@ -634,7 +630,6 @@ def agreement_with_people(
     project: Project,
     human_checks: Sequence[PeopleSaid],
     judges: Sequence[str] | None = None,
-    thresholds: Mapping[str, float] | None = None,
     samples: int = 1000,
 ) -> list[AgreementRow]:
     """Return the agreement of answer checks with people on the same answers; intervals resample questions.
@@ -642,7 +637,6 @@ def agreement_with_people(
     Args:
         human_checks: see `people_said`.
         judges: their names; None for all, those with a model only if it was asked.
-        thresholds: by answer check, instead of the default.
         samples: of the bootstrap.
 
     Raises:
@@ -658,8 +652,7 @@ def agreement_with_people(
         asked: list[AnswerModel | None] = [None]
         if judge.needs == "model":
             asked = [one for one in models if one.parameters.get("judge") == name]
-        threshold = (thresholds or {}).get(name, judge.threshold)
-        rows += [_agreement_row(project, human_checks, judge, model, threshold, samples) for model in asked]
+        rows += [_agreement_row(project, human_checks, judge, model, samples) for model in asked]
     return rows
 
 
@@ -668,10 +661,9 @@ def _agreement_row(
     human_checks: Sequence[PeopleSaid],
     judge: AnswerJudge,
     model: AnswerModel | None,
-    threshold: float,
     samples: int,
 ) -> AgreementRow:
-    results = check_results(project, judge.name, [check.pair for check in human_checks], model, threshold)
+    results = check_results(project, judge.name, [check.pair for check in human_checks], model)
     known = [check for check in human_checks if results[check.pair].state != "waiting"]
     people = [check.acceptable for check in known]
     questions = [check.query_id for check in known]
@@ -681,10 +673,10 @@ def _agreement_row(
         judge,
         None if model is None else model.name,
         against_people(yes, people, questions, samples=samples),
-        threshold,
+        judge.threshold,
         len(human_checks) - len(known),
         threshold_curve(scores, people) if judge.graded and known else [],
-        halves_test(scores, people, threshold, questions, samples=samples) if judge.graded and known else None,
+        halves_test(scores, people, judge.threshold, questions, samples=samples) if judge.graded and known else None,
     )
 
 
@@ -761,6 +753,7 @@ def usual_judge(project: Project) -> str:
     return "contains" if lengths and median(lengths) <= SHORT else "embedding"
 
 
+@cached()
 def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str], str]:
     """Return the run that leads clearly by a measure at a depth.
 
@@ -768,21 +761,15 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
         By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
         `SURE` of the resamples of queries; absent without a clear lead.
     """
-
-    def compute() -> dict[tuple[int, str], str]:
-        return {
-            (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
-            for k in evaluation.view.ks
-            # Each measure over its own runs: a run that waits for answers may still lead by Recall.
-            for name, table in choice_tables(evaluation, k).items()
-            if len(table) > 1
-            for choice in compare_evaluations({name: table}, samples=SAMPLES).choices
-            if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
-        }
-
-    if len(evaluation.view.runs or ()) < 2:
-        return {}
-    return project.cached(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
+    return {
+        (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
+        for k in evaluation.view.ks
+        # Each measure over its own runs: a run that waits for answers may still lead by Recall.
+        for name, table in choice_tables(evaluation, k).items()
+        if len(table) > 1
+        for choice in compare_evaluations({name: table}, samples=SAMPLES).choices
+        if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
+    }
 
 
 def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
@@ -844,15 +831,14 @@ def _score_fields(one: Scored | None) -> dict[str, Any] | None:
     return None if one is None else vars(one) | {"complete": one.complete}
 
 
-def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures], digits: int = 3) -> str:
+def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failures]) -> str:
     """Return the table as a LaTeX tabular like table 1 of llm-reteval, the best of each column and depth in bold.
 
     Args:
         failed: see `count_failures`.
-        digits: after the point.
     """
     head = [*HEADER, "Recall failures", "LLM-retEval failures"]
-    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(_escape_latex, head)) + " \\\\", "\\hline"]
+    lines = ["\\begin{tabular}{lrrrrrrrr}", "\\hline", " & ".join(map(escape_latex, head)) + " \\\\", "\\hline"]
     names = HEADER[2:]
     for k in evaluation.view.ks:
         rows = [row for row in evaluation.rows if row.k == k]
@@ -862,16 +848,15 @@ def reteval_latex(evaluation: Evaluation, failed: Mapping[tuple[str, int], Failu
         }
         for row in rows:
             values = row_values(row)
-            cells = [_latex_cell(*values[name], best[name], digits) for name in names]
+            cells = [_latex_cell(*values[name], best[name]) for name in names]
             counts = failed[row.run, row.k]
             cells += [str(counts.recall), str(counts.reteval)]
-            lines.append(" & ".join([_escape_latex(row.run), str(row.k), *cells]) + " \\\\")
+            lines.append(" & ".join([escape_latex(" ".join(row.run.split())), str(row.k), *cells]) + " \\\\")
         lines.append("\\hline")
     lines.append("\\end{tabular}")
     judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
-    lines.append(
-        f"% {len(evaluation.gold)} queries; answers by {_escape_latex(evaluation.generator.name)}; answer check {judge}"
-    )
+    generator = escape_latex(" ".join(evaluation.generator.name.split()))
+    lines.append(f"% {len(evaluation.gold)} queries; answers by {generator}; answer check {judge}")
     if not evaluation.complete:
         lines.append("% incomplete: missing or failed answers and comparisons are left out")
     return "\n".join(lines) + "\n"
@@ -890,13 +875,9 @@ def reteval_tsv(evaluation: Evaluation) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _latex_cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
+def _latex_cell(mean: float | None, error: float | None, best: float | None) -> str:
     if mean is None:
         return "--"
-    text = f"{mean:.{digits}f}"
+    text = f"{mean:.3f}"
     text = f"\\textbf{{{text}}}" if mean == best else text
-    return text if error is None else f"{text} $\\pm$ {error:.{digits}f}"
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))
+    return text if error is None else f"{text} $\\pm$ {error:.3f}"

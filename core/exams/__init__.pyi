@@ -1,5 +1,4 @@
 from ._exam_items import (
-    EXAM as EXAM,
     Item as Item,
     Responses as Responses,
     answers_csv as answers_csv,
@@ -56,6 +55,7 @@ from ._item_filters import (
     value_row as value_row,
 )
 from ._item_generation import (
+    EXAM as EXAM,
     Wanted as Wanted,
     generate_items as generate_items,
     generation_price as generation_price,

@@ -14,7 +14,6 @@ from ..bank import (
     DraftedItem,
     ItemFacts,
     Proposal,
-    State,
     check_version,
     find_question,
     item_facts,
@@ -42,9 +41,6 @@ from ..records import (
 from ..store import Project
 from ..text import first_few, written_text
 from ..types import Asked, Question
-
-EXAM = "exam"
-"""The default query for the items of an exam over a corpus."""
 
 
 @dataclass(frozen=True)
@@ -110,14 +106,13 @@ def exam_items(project: Project, query_id: str | None = None, version: int | Non
     return [_make_item(question, facts.get(question.question_id, ItemFacts()), texts) for question in choice_questions]
 
 
-def proposed_items(project: Project, query_id: str | None = None, states: Sequence[State] = ("open",)) -> list[Item]:
-    """Return the items that models drafted, in the order in which they came, with the keys of their proposals.
+def proposed_items(project: Project, query_id: str | None = None) -> list[Item]:
+    """Return the open items that models drafted, in the order in which they came, with the keys of their proposals.
 
     Args:
         query_id: only those of this query; None for all.
-        states: only proposals in these states.
     """
-    every = list_proposals(project, query_id, states)
+    every = list_proposals(project, query_id)
     texts = passage_texts(project, [proposal.passage_id for proposal in every if proposal.item and proposal.passage_id])
     return [_proposed_item(proposal, proposal.item, texts) for proposal in every if proposal.item is not None]
 

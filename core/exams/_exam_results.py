@@ -354,8 +354,6 @@ def propose_shorter_exam(
     drop: float = DROP,
     steps: int = STEPS,
     criterion: Criterion = "information",
-    model: Model = "3pl",
-    estimator: EstimatorName = "map",
 ) -> Improvement:
     """Propose the items that an exam could do without; nothing is changed.
 
@@ -367,13 +365,11 @@ def propose_shorter_exam(
     """
     table = answer_table(project, query_id)
     design = design_of(table.students, table.factors)
-    return improve_items(table.correct, design, table.items, drop, steps, criterion, model, estimator)
+    return improve_items(table.correct, design, table.items, drop, steps, criterion)
 
 
 @cached()
-def plant_bad_items(
-    project: Project, query_id: str | None = None, model: Model = "3pl", estimator: EstimatorName = "map"
-) -> list[Planting]:
+def plant_bad_items(project: Project, query_id: str | None = None) -> list[Planting]:
     """Test which criterion finds bad items in this exam, by corrupting some in a copy of its answers. Nothing is
     changed.
 
@@ -387,4 +383,4 @@ def plant_bad_items(
         InputError: there are too few answers.
     """
     table = answer_table(project, query_id)
-    return plant_faults(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
+    return plant_faults(table.correct, design_of(table.students, table.factors), table.items)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from ..bank import DraftedItem, Generation, clean_line
 from ..errors import InputError
+from ..formats import EXAM as EXAM
 from ..graders import CUT_OFF, EMPTY, Call, Completion, Control, Prompt, fill_prompt, without_thoughts
 from ..grading import Asked, Drafter, PriceTag, Report, blank_generation, find_prompt, run_drafting, sampled_price
 from ..jobs import UNCAPPED, BackgroundJob, Caps, Report as Watch, job_control, start_background
@@ -20,7 +20,6 @@ from ..records import add_queries, check_runs, passage_texts
 from ..store import Project
 from ..text import clean_text, without_marks
 from ..types import Query
-from ._exam_items import EXAM
 
 Part = Literal["question", "choices", "key"]
 PARTS: tuple[Part, ...] = ("question", "choices", "key")
@@ -267,7 +266,6 @@ TOKENS = 1024
 """Room for an item with its explanation."""
 WRITTEN = 220
 """Tokens of a typical item by a model."""
-SAMPLE = 200
 BLOCK = 1000
 """Passages whose texts are in memory at a time."""
 
@@ -372,15 +370,18 @@ def generation_price(project: Project, drafter: Drafter, wanted: Wanted) -> Pric
     Raises:
         InputError: see `chunks_to_ask`.
     """
-    chunks = chunks_to_ask(project, drafter, wanted)
     prompt = item_prompt(project, drafter, wanted)
-    sample = random.Random(0).sample(chunks, min(SAMPLE, len(chunks)))
-    texts = passage_texts(project, [chunk.passage_id for chunk in sample])
-    filled = [
-        fill_prompt(prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence).joined()
-        for text in texts.values()
-    ]
-    return sampled_price(project, drafter.back_end, drafter.model, filled, len(chunks), len(chunks), WRITTEN)
+    return sampled_price(
+        project,
+        drafter.back_end,
+        drafter.model,
+        chunks_to_ask(project, drafter, wanted),
+        lambda sample: [
+            fill_prompt(prompt, {"context": text, "task_domain": wanted.domain}, drafter.fence).joined()
+            for text in passage_texts(project, [chunk.passage_id for chunk in sample]).values()
+        ],
+        WRITTEN,
+    )
 
 
 def generate_items(
@@ -439,16 +440,14 @@ def start_writing(
         InputError: the cost is capped and the model has no price.
         NotAllowed: the role of the person does not include writing with models.
     """
-    project.require("write with models", author=author)
     control = job_control(project, drafter.model, drafter.back_end, caps)
-
-    def make_job(owned: Project) -> BackgroundJob:
-        return BackgroundJob(
+    return start_background(
+        project, "items", "write with models", author,
+        lambda owned: BackgroundJob(
             drafter.model, "passages", wanted, author, control,
             lambda report, job: generate_items(owned, drafter, author, wanted, job.control, report),
-        )  # fmt: skip
-
-    return start_background(project, "items", make_job)
+        ),
+    )  # fmt: skip
 
 
 def _draw_key(seed: int, passage_id: str) -> bytes:

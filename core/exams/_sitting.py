@@ -274,15 +274,13 @@ def start_sitting(project: Project, request: Sit, author: str) -> BackgroundJob:
         GradingError: another one is running.
         NotAllowed: the role of the person does not include running exams.
     """
-    project.require("run exams", author=author)
-
-    def make_job(owned: Project) -> BackgroundJob:
-        return BackgroundJob(
+    return start_background(
+        project, "exams", "run exams", author,
+        lambda owned: BackgroundJob(
             "Preparing", "answers", request, author, Control(),
             lambda report, job: sit_exam(owned, request, author, report, job.control),
-        )  # fmt: skip
-
-    return start_background(project, "exams", make_job)
+        ),
+    )  # fmt: skip
 
 
 def _remaining_limit(most: int | None, used: int) -> int | None:
@@ -379,16 +377,13 @@ DEPTHS = (1, 3)
 """Passages of a retrieval that examinees get."""
 
 
-def sit_by_rules(
-    project: Project, author: str, tell: Callable[[str], None] = lambda line: None, query_id: str | None = None
-) -> list[str]:
+def sit_by_rules(project: Project, author: str, tell: Callable[[str], None] = lambda line: None) -> list[str]:
     """Rank passages for the items without a model, add every rule with every context, and run the exam.
 
     Existing results stay. Existing retrievals of the same names are used as they are.
 
     Args:
         tell: receives a sentence about each step.
-        query_id: the exam; None for the items of all exams.
 
     Returns:
         The names of the examinees.
@@ -400,13 +395,13 @@ def sit_by_rules(
     known_names = {entry.name for entry in list_retrievals(project)}
     for retriever, name in RETRIEVAL_NAMES.items():
         if name not in known_names:
-            make_retrieval(project, name, retriever, author, max(DEPTHS), query_id, tell)
+            make_retrieval(project, name, retriever, author, max(DEPTHS), tell=tell)
     contexts = [(name, 1) for name in NOT_RETRIEVED] + [(name, k) for name in RETRIEVAL_NAMES.values() for k in DEPTHS]
     plans = [Plan(rule) for rule in RULES if rule not in READING_RULES]
     plans += [Plan(rule, retrieval=retrieval, k=k) for rule in READING_RULES for retrieval, k in contexts]
     names = [add_student(project, plan, author).name for plan in plans]
     tell(f"Running the exam for {how_many(len(names), 'examinees')} ...")
-    ended = sit_exam(project, Sit(tuple(names), query_id), author)
+    ended = sit_exam(project, Sit(tuple(names)), author)
     if broken := [f"{name}: {entry.message}" for name, entry in ended.items() if entry.state != "done"]:
         raise GradingError("job-failed", broken[0], "The answers so far are kept.")
     tell(f"Answers: {sum(entry.graded for entry in ended.values()):,}.")

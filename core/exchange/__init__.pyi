@@ -51,7 +51,6 @@ from .exporting import (
     nugget_docs_zip as nugget_docs_zip,
     nugget_grades_jsonl as nugget_grades_jsonl,
     qrels_counts as qrels_counts,
-    qrels_head as qrels_head,
     qrels_text as qrels_text,
     queries_jsonl as queries_jsonl,
     record_export as record_export,

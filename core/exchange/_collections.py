@@ -11,14 +11,13 @@ from typing import Any
 from .. import graders, grading
 from ..atomic_files import WorkingFolder, put_new
 from ..errors import GradingError, InputError, Problem, Report, check_known, unknown_name
-from ..formats import Source, passage_files, query_files, trec_files
+from ..formats import EXAM, Source, passage_files, query_files, trec_files
 from ..labels import SETTING_OF_MIN_JUDGMENT
 from ..locations import APP_FOLDER
 from ..records import Terms, keep_terms
 from ..store import Cursor, Project, as_act, cached, create_project, log_action, put_setting
 from ..text import how_many
 from ..types import Passage, Query
-from ._exam_import import EXAM
 from ._file_import import Group, Imported, Options, import_files, import_groups
 
 SPLIT = "test"
@@ -53,9 +52,11 @@ def import_beir(
     Raises:
         InputError: a file is missing, lies outside the folder, or was refused; or the import would replace something.
     """
+    splits = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
+    check_known("unknown-split", "split", splits or [split], split)
     corpus, asked, judged = (
         Source(f"{name or folder}/{file}", _path_in_folder(folder, file))
-        for file in ("corpus.jsonl", "queries.jsonl", f"qrels/{_known_split(folder, split)}.tsv")
+        for file in ("corpus.jsonl", "queries.jsonl", f"qrels/{split}.tsv")
     )
     report = Report()
     judgments = trec_files.read_qrels(judged, report)
@@ -95,12 +96,6 @@ def import_beir(
 def _named_passages(project: Project) -> set[str]:
     """Return the ids of the passages that runs, judgments and files of the project name."""
     return {str(passage_id) for (passage_id,) in project.rows("SELECT passage_id FROM passages")}
-
-
-def _known_split(folder: Path, split: str) -> str:
-    known = sorted(file.stem for file in (folder / "qrels").glob("*.tsv"))
-    check_known("unknown-split", "split", known or [split], split)
-    return split
 
 
 def _path_in_folder(folder: Path, name: str) -> Path:

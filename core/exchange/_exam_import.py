@@ -11,7 +11,7 @@ from pathlib import Path
 from .. import graders
 from ..bank import NEWEST, ItemFacts, latest_questions, put_items, question_text_key, save_questions, take_queries
 from ..errors import InputError, Report
-from ..formats import AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
+from ..formats import EXAM, AnswerVerdict, ExamItem, Factors, SatElsewhere, WrittenAnswer, factors_in_name, item_id
 from ..records import (
     ELSEWHERE,
     GOLD_RUN,
@@ -38,10 +38,6 @@ from ..records import (
 from ..store import Cursor, stage_columns
 from ..text import clean_text, first_few, how_many, quote_name
 from ..types import Asked, Passage, Query, Question
-
-EXAM = "exam"
-"""The query of the items of an exam unless another is named."""
-
 
 Words = tuple[str, str | None, tuple[str, ...]]
 """The identity of an item: its question, the text of its key if known, and its choices, sorted."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..atomic_files import WorkingFolder
 from ..bank import NEWEST, Words, add_topics, in_their_words, save_questions, take_queries, take_words
@@ -61,7 +61,7 @@ from ..records import (
 )
 from ..store import Cursor, Project, database_connection, log_action, migrations
 from ..text import first_few, how_many
-from ..types import Board, Judgment, KeptObject, Query, Question
+from ..types import Board, Judgment, KeptObject, Query, Question, Response
 from ._exam_import import (
     write_answer_verdicts,
     write_answers,
@@ -248,25 +248,25 @@ def import_groups(
         read = []
         for group in groups:
             report = Report()
-            write = IMPORTERS[group.kind].read(group.sources, report, group.options, folder)
+            content = IMPORTERS[group.kind].read(group.sources, report, group.options, folder)
             report.raise_if_refused(_MEND)
-            read.append((group, report, write))
+            read.append((group, report, content))
         looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
         tried = rehearse_imports(project, looked_at, folder) if preview else project.transaction()
         with tried as cursor:
-            results = [_write_group(cursor, group, report, write, author) for group, report, write in read]
+            results = [_write_group(cursor, group, report, content, author) for group, report, content in read]
             also(cursor)
             if not preview:
                 _refuse_to_replace(groups, results)
     return results
 
 
-def _write_group(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
-    keeper = Keeper(cursor)
+def _write_group(cursor: Cursor, group: Group, report: Report, content: Any, author: str) -> Imported:
+    keeper, importer = Keeper(cursor), IMPORTERS[group.kind]
     files = [source.name for source in group.sources]
     with _name_files_in_errors(files):
-        counts = write(cursor, keeper, author)
-        if IMPORTERS[group.kind].pools:
+        counts = importer.write(_Into(cursor, keeper, author, group.sources, group.options, report), content)
+        if importer.pools:
             refresh_pool(cursor)
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
@@ -306,29 +306,52 @@ _NAME_QUERIES = "Import these queries, or a question bank with them, first. Or s
 _MEND = "Nothing was imported. Correct the file, or import the other files without it."
 
 
-Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
-"""Writes data after reading, for an author, and returns counts. The keeper gets the data that is replaced."""
+@dataclass(frozen=True)
+class _Into:
+    """Everything that the writer of an import needs in addition to the content of the files.
 
-Reader = Callable[[Sequence[Source], Report, Options, Path], Writer]
-"""Reads files without access to the project. The folder is for data too large for memory."""
+    Args:
+        keeper: gets the data that is replaced.
+    """
+
+    cursor: Cursor
+    keeper: Keeper
+    author: str
+    sources: Sequence[Source]
+    options: Options
+    report: Report
+
+    @property
+    def files(self) -> str:
+        """The names of the files without folders."""
+        return ", ".join(Path(source.name).name for source in self.sources)
+
+
+Content = TypeVar("Content")
 
 
 @dataclass(frozen=True)
-class Importer:
+class Importer(Generic[Content]):
     """The importer of files of one kind.
 
     Args:
-        read: reads the files and returns their writer.
+        read: reads files without access to the project. The folder is for data too large for memory.
+        write: writes what `read` returned, in the transaction of the import, and returns counts.
         looks_at: the large tables of the project that the import reads, which a preview has to copy.
         pools: whether the pool is made again afterwards.
     """
 
-    read: Reader
+    read: Callable[[Sequence[Source], Report, Options, Path], Content]
+    write: Callable[[_Into, Content], dict[str, int]]
     looks_at: frozenset[str] = LARGE
     pools: bool = False
 
 
-def _read_query_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+QueriesRead = tuple[dict[str, Query], list[KeptObject]]
+"""Queries by id, and topics of AutoJudge as they came."""
+
+
+def _read_query_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> QueriesRead:
     by_id: dict[str, Query] = {}
     topics: list[KeptObject] = []
     for source in sources:
@@ -338,64 +361,58 @@ def _read_query_files(sources: Sequence[Source], report: Report, options: Option
             if by_id.setdefault(query.query_id, query) != query:
                 reason = f"query {query.query_id} has different content in another file"
                 report.refuse(source.name, None, "duplicate-query", reason)
-
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        new = take_queries(cursor, list(by_id.values()), True, keeper)
-        keep_objects(cursor, [one for one in topics if one.query_id in by_id])
-        return {"queries": len(by_id), "new queries": new}
-
-    return write_to_project
+    return by_id, topics
 
 
-def _read_passage_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _write_queries(into: _Into, content: QueriesRead) -> dict[str, int]:
+    by_id, topics = content
+    new = take_queries(into.cursor, list(by_id.values()), True, into.keeper)
+    keep_objects(into.cursor, [topic for topic in topics if topic.query_id in by_id])
+    return {"queries": len(by_id), "new queries": new}
+
+
+def _read_passage_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> PassageFiles:
     files = PassageFiles(folder)
     for source in sources:
         files.take(passage_files.read_passages(source, report, options.only))
     files.close()
-
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        return {"new passages": add_kept_passages(cursor, files, keeper).new}
-
-    return write_to_project
+    return files
 
 
-def _read_run_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+def _read_run_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> RunFiles:
     files = RunFiles(folder, report)
     for source in sources:
         files.take(source)
     files.close()
-
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
-        runs.check_queries()
-        report.raise_if_refused(_NAME_QUERIES)
-        return runs.write()
-
-    return write_to_project
+    return files
 
 
-def _read_response_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read = read_responses(sources, report)
+def _write_runs(into: _Into, files: RunFiles) -> dict[str, int]:
+    runs = RunImport(into.cursor, files, into.report, into.options.skip_unknown, into.keeper)
+    runs.check_queries()
+    into.report.raise_if_refused(_NAME_QUERIES)
+    return runs.write()
 
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        responses = known_responses(cursor, read, report, options.skip_unknown)
-        report.raise_if_refused(_NAME_QUERIES)
-        add_passages(cursor, dict.fromkeys(passage for response in responses for passage in response.documents), keeper)
-        topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
-        for response in responses:
-            for limit in beyond_limits(response, topics.get(response.query_id, {})):
-                report.remark(response.file, response.line, "beyond-track-limit", f"a response has {limit}")
-        keep_objects(
-            cursor,
-            [
-                KeptObject(REPORT, response.query_id, response.run, response.report)
-                for response in responses
-                if response.report
-            ],
-        )
-        return (write_gold if options.gold else write_responses)(cursor, responses, report, keeper)
 
-    return write_to_project
+def _write_responses(into: _Into, read: Sequence[Response]) -> dict[str, int]:
+    cursor, report = into.cursor, into.report
+    responses = known_responses(cursor, read, report, into.options.skip_unknown)
+    report.raise_if_refused(_NAME_QUERIES)
+    documents = dict.fromkeys(passage for response in responses for passage in response.documents)
+    add_passages(cursor, documents, into.keeper)
+    topics = {topic.query_id: topic.content for topic in kept_objects(cursor, queries.TOPIC)}
+    for response in responses:
+        for limit in beyond_limits(response, topics.get(response.query_id, {})):
+            report.remark(response.file, response.line, "beyond-track-limit", f"a response has {limit}")
+    keep_objects(
+        cursor,
+        [
+            KeptObject(REPORT, response.query_id, response.run, response.report)
+            for response in responses
+            if response.report
+        ],
+    )
+    return (write_gold if into.options.gold else write_responses)(cursor, responses, report, into.keeper)
 
 
 def _write_qrels(into: _Into, name: str, found: list[tuple[Judgment, int]], file: str) -> dict[str, int]:
@@ -425,39 +442,29 @@ def _keep_known_queries(into: _Into, file: str, judged_lines: Sequence[tuple[Jud
     return replace_text_hashes(into.cursor, known, file, into.report)
 
 
-def _read_bank_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    files = [question_bank_files.read_bank(source, report) for source in sources]
-
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        read = [_use_project_ids(cursor, part) for part in files]
-        if options.skip_unknown:
-            read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
-        names = _join_names(sources)
-        questions = [question for part in read for question in part.questions]
-        new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
-        keep_objects(cursor, [kept_object for part in read for kept_object in part.kept])
-        words = take_words(cursor, questions)
-        version = save_questions(cursor, in_their_words(cursor, questions), f"Imported {names}", author)
-        ((added, changed),) = cursor.execute(
-            "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions"
-            " WHERE version = ?",
-            [version or 0],
-        ).fetchall()
-        _remark_on_rest(cursor, questions, names, report)
-        counts = {
-            "questions": len(questions),
-            "new questions": added,
-            "changed questions": changed,
-            "new queries": new,
-        }
-        counts |= _count_words(words, names, report)
-        return counts | ({"bank version": version} if version else {})
-
-    return write_to_project
-
-
-def _join_names(sources: Sequence[Source]) -> str:
-    return ", ".join(Path(source.name).name for source in sources)
+def _write_banks(into: _Into, files: Sequence[BankFile]) -> dict[str, int]:
+    cursor = into.cursor
+    read = [_use_project_ids(cursor, part) for part in files]
+    if into.options.skip_unknown:
+        read = [_known_part(cursor, part, source, into.report) for part, source in zip(read, into.sources, strict=True)]
+    questions = [question for part in read for question in part.questions]
+    new = take_queries(cursor, [query for part in read for query in part.queries], False, into.keeper)
+    keep_objects(cursor, [kept_object for part in read for kept_object in part.kept])
+    words = take_words(cursor, questions)
+    version = save_questions(cursor, in_their_words(cursor, questions), f"Imported {into.files}", into.author)
+    ((added, changed),) = cursor.execute(
+        "SELECT count(*) - count(parent_revision), count(parent_revision) FROM question_revisions WHERE version = ?",
+        [version or 0],
+    ).fetchall()
+    _remark_on_rest(cursor, questions, into.files, into.report)
+    counts = {
+        "questions": len(questions),
+        "new questions": added,
+        "changed questions": changed,
+        "new queries": new,
+    }
+    counts |= _count_words(words, into.files, into.report)
+    return counts | ({"bank version": version} if version else {})
 
 
 def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
@@ -544,7 +551,11 @@ def _pause_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _read_graded_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+GradedRead = tuple[GradedFiles, list[GradedNugget]]
+"""Graded files, and grades made elsewhere."""
+
+
+def _read_graded_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> GradedRead:
     files = GradedFiles(folder)
     elsewhere: list[GradedNugget] = []
     with _pause_collecting():
@@ -557,47 +568,44 @@ def _read_graded_files(sources: Sequence[Source], report: Report, options: Optio
             with _name_files_in_errors([source.name]):
                 files.take(graded_files.read_graded(source, report))
             report.raise_if_refused(_MEND)
-
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        names = _join_names(sources)
-        files.take(make_graded_queries(cursor, elsewhere, report))
-        report.raise_if_refused(_MEND)
-        files.close()
-        into = GradedImport(cursor, files, names, author, keeper)
-        with _pause_collecting():
-            for batch in files.batches():
-                into.write(batch)
-                # Free this batch before the next one is read.
-                del batch
-        counts = into.finish(options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
-        return counts | _count_words(into.words, names, report)
-
-    return write_to_project
+    return files, elsewhere
 
 
-def _read_leaderboards(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        # Read within the transaction because queries of the same import count as known too; such files are small.
-        known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
-        boards = []
-        for source in sources:
-            proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
-            for board in read_boards(source, report, known, options.form):
-                name = (options.source or proposed) + board.name.removeprefix(proposed)
-                boards.append((source, replace(board, name=name)))
-        if options.source and len(sources) > 1:
-            boards = _join_boards(boards, options.source, report)
-        for source, board in boards:
-            _check_systems(cursor, source, board, report)
-        report.raise_if_refused(_MEND)
-        for _, board in boards:
-            write_board(cursor, board, keeper)
-        systems = {row.run for _, board in boards for row in board.rows}
-        values = sum(map(len, (scores for _, board in boards for scores in board.per_query.values())))
-        counts = {"leaderboards": len(boards), "systems": len(systems)}
-        return counts | ({"values by query": values} if values else {})
+def _write_graded(into: _Into, content: GradedRead) -> dict[str, int]:
+    files, elsewhere = content
+    files.take(make_graded_queries(into.cursor, elsewhere, into.report))
+    into.report.raise_if_refused(_MEND)
+    files.close()
+    grades = GradedImport(into.cursor, files, into.files, into.author, into.keeper)
+    with _pause_collecting():
+        for batch in files.batches():
+            grades.write(batch)
+            # Free this batch before the next one is read.
+            del batch
+    counts = grades.finish(into.options.source or KINDS_OF_FILE["graded"].source_name(into.sources[0]), into.report)
+    return counts | _count_words(grades.words, into.files, into.report)
 
-    return write_to_project
+
+def _write_leaderboards(into: _Into, content: None) -> dict[str, int]:
+    cursor, named = into.cursor, into.options.source
+    # Read within the transaction because queries of the same import count as known too; such files are small.
+    known = [row[0] for row in cursor.execute("SELECT query_id FROM queries").fetchall()]
+    boards = []
+    for source in into.sources:
+        proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
+        for board in read_boards(source, into.report, known, into.options.form):
+            boards.append((source, replace(board, name=(named or proposed) + board.name.removeprefix(proposed))))
+    if named and len(into.sources) > 1:
+        boards = _join_boards(boards, named, into.report)
+    for source, board in boards:
+        _check_systems(cursor, source, board, into.report)
+    into.report.raise_if_refused(_MEND)
+    for _, board in boards:
+        write_board(cursor, board, into.keeper)
+    systems = {row.run for _, board in boards for row in board.rows}
+    values = sum(map(len, (scores for _, board in boards for scores in board.per_query.values())))
+    counts = {"leaderboards": len(boards), "systems": len(systems)}
+    return counts | ({"values by query": values} if values else {})
 
 
 def _join_boards(given: Sequence[tuple[Source, Board]], name: str, report: Report) -> list[tuple[Source, Board]]:
@@ -635,13 +643,13 @@ def _check_systems(cursor: Cursor, source: Source, board: Board, report: Report)
                 return
 
 
-def _make_answers_reader(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Reader:
-    """Return the reader of files with answers of examinees, given the reader of one file.
+def _make_answers_importer(read: Callable[[Source, Report, str | None], Sequence[SatElsewhere]]) -> Importer[Any]:
+    """Return the importer of files with answers of examinees, given the reader of one file.
 
     An examinee may be in several files if these have no item in common.
     """
 
-    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> list[SatElsewhere]:
         examinees: list[SatElsewhere] = []
         for source in sources:
             for examinee in read(source, report, options.source):
@@ -659,40 +667,33 @@ def _make_answers_reader(read: Callable[[Source, Report, str | None], Sequence[S
                     report.remark(
                         source.name, None, "factors-in-name", f"the name '{examinee.student}' is read as {read_as}"
                     )
-        return lambda cursor, keeper, author: write_answers(cursor, examinees, _join_names(sources), author)
+        return examinees
 
-    return read_all
-
-
-def _read_student_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    read = [read_factors(source, report) for source in sources]
-    return lambda cursor, keeper, author: write_factors(cursor, read, author)
+    return Importer(
+        read_all,
+        lambda into, examinees: write_answers(into.cursor, examinees, into.files, into.author),
+        frozenset({"answers"}),
+    )
 
 
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True)
-class _Into:
-    """The parts of an import that writers of single files need."""
-
-    cursor: Cursor
-    keeper: Keeper
-    author: str
-    options: Options
-    report: Report
-
-
-def _make_named_reader(
-    read: Callable[[Source, Report], list[Row]], write: Callable[[_Into, str, list[Row], str], Mapping[str, int]]
-) -> Reader:
-    """Return the reader of files that are each kept under their own name: read and written one by one.
+def _make_named_importer(
+    read: Callable[[Source, Report], list[Row]],
+    write: Callable[[_Into, str, list[Row], str], Mapping[str, int]],
+    looks_at: Collection[str],
+    pools: bool = False,
+) -> Importer[Any]:
+    """Return the importer of files that are each kept under their own name: read and written one by one.
 
     Args:
         write: gets the name, the content and the file's name.
     """
 
-    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    def read_all(
+        sources: Sequence[Source], report: Report, options: Options, folder: Path
+    ) -> dict[str, tuple[str, list[Row]]]:
         files: dict[str, tuple[str, list[Row]]] = {}
         for source in sources:
             name = (options.source if len(sources) == 1 else None) or source.stem
@@ -701,74 +702,77 @@ def _make_named_reader(
                     source.name, None, "duplicate-file-name", f"another file is also named {name}; rename one of them"
                 )
             files[name] = (source.name, read(source, report))
+        return files
 
-        def write_all(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-            total: Counter[str] = Counter()
-            for name, (file, found) in files.items():
-                total.update(write(_Into(cursor, keeper, author, options, report), name, found, file))
-            return dict(total)
+    def write_all(into: _Into, files: dict[str, tuple[str, list[Row]]]) -> dict[str, int]:
+        total: Counter[str] = Counter()
+        for name, (file, found) in files.items():
+            total.update(write(into, name, found, file))
+        return dict(total)
 
-        return write_all
-
-    return read_all
-
-
-def _read_exam_files(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    items = [item for source in sources for item in exam_files.read_exam(source, report)]
-
-    def write_to_project(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
-        return write_exam_items(cursor, items, _join_names(sources), options.source, report, keeper, author)
-
-    return write_to_project
+    return Importer(read_all, write_all, frozenset(looks_at), pools)
 
 
 NOTHING_LARGE = frozenset[str]()
 
-IMPORTERS: dict[str, Importer] = {
-    "queries": Importer(_read_query_files, NOTHING_LARGE),
+IMPORTERS: dict[str, Importer[Any]] = {
+    "queries": Importer(_read_query_files, _write_queries, NOTHING_LARGE),
     "passages": Importer(
         _read_passage_files,
+        lambda into, files: {"new passages": add_kept_passages(into.cursor, files, into.keeper).new},
         LARGE
         - {"rankings", "responses", "listed", "failures", "answers", "retrieved", "generated_answers", "comparisons"},
         pools=True,
     ),
-    "bank": Importer(_read_bank_files, NOTHING_LARGE),
-    "exam": Importer(_read_exam_files, frozenset({"passages", "passage_texts"})),
-    "graded": Importer(_read_graded_files, LARGE),
-    "runs": Importer(_read_run_files, frozenset({"passages", "rankings", "responses"}), pools=True),
+    "bank": Importer(
+        lambda sources, report, *_: [question_bank_files.read_bank(source, report) for source in sources],
+        _write_banks,
+        NOTHING_LARGE,
+    ),
+    "exam": Importer(
+        lambda sources, report, *_: [item for source in sources for item in exam_files.read_exam(source, report)],
+        lambda into, items: write_exam_items(
+            into.cursor, items, into.files, into.options.source, into.report, into.keeper, into.author
+        ),
+        frozenset({"passages", "passage_texts"}),
+    ),
+    "graded": Importer(_read_graded_files, _write_graded, LARGE),
+    "runs": Importer(_read_run_files, _write_runs, frozenset({"passages", "rankings", "responses"}), pools=True),
     "responses": Importer(
-        _read_response_files,
+        lambda sources, report, *_: read_responses(sources, report),
+        _write_responses,
         frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"}),
         pools=True,
     ),
-    "qrels": Importer(
-        _make_named_reader(trec_files.read_qrels_lines, _write_qrels),
-        frozenset({"passages", "passage_texts", "judgments", "rankings", "responses"}),
+    "qrels": _make_named_importer(
+        trec_files.read_qrels_lines,
+        _write_qrels,
+        ("passages", "passage_texts", "judgments", "rankings", "responses"),
         pools=True,
     ),
-    "labels": Importer(
-        _make_named_reader(trec_files.read_labels, _write_labels),
-        frozenset({"passages", "passage_texts", "grades", "listed", "rankings", "responses"}),
+    "labels": _make_named_importer(
+        trec_files.read_labels,
+        _write_labels,
+        ("passages", "passage_texts", "grades", "listed", "rankings", "responses"),
         pools=True,
     ),
-    "leaderboard": Importer(_read_leaderboards, frozenset({"passages"})),
-    "responses-matrix": Importer(
-        _make_answers_reader(lambda source, report, _: read_matrix(source, report)), frozenset({"answers"})
-    ),
-    "lm-eval": Importer(_make_answers_reader(lambda *given: [read_samples(*given)]), frozenset({"answers"})),
-    "students": Importer(_read_student_files, NOTHING_LARGE),
-    "answers": Importer(
-        _make_named_reader(
-            read_answers, lambda into, name, found, file: write_generated(into.cursor, name, found, file, into.author)
-        ),
-        frozenset({"generated_answers"}),
-    ),
-    "answer-verdicts": Importer(
-        _make_named_reader(
-            read_answer_verdicts,
-            lambda into, name, found, file: write_answer_verdicts(into.cursor, name, found, file, into.author),
-        ),
+    "leaderboard": Importer(lambda *_: None, _write_leaderboards, frozenset({"passages"})),
+    "responses-matrix": _make_answers_importer(lambda source, report, _: read_matrix(source, report)),
+    "lm-eval": _make_answers_importer(lambda *given: [read_samples(*given)]),
+    "students": Importer(
+        lambda sources, report, *_: [read_factors(source, report) for source in sources],
+        lambda into, read: write_factors(into.cursor, read, into.author),
         NOTHING_LARGE,
+    ),
+    "answers": _make_named_importer(
+        read_answers,
+        lambda into, name, found, file: write_generated(into.cursor, name, found, file, into.author),
+        ("generated_answers",),
+    ),
+    "answer-verdicts": _make_named_importer(
+        read_answer_verdicts,
+        lambda into, name, found, file: write_answer_verdicts(into.cursor, name, found, file, into.author),
+        (),
     ),
 }
 """Importers by kind of file, in the order in which kinds build on each other."""

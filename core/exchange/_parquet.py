@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
-import re
 import shutil
 import stat
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import duckdb
+import msgspec
 
 from .. import __version__
 from ..atomic_files import WorkingFolder, explain_write_errors, make_folder, move_into_place, put_new
@@ -57,8 +56,6 @@ EXPANDED_ANYWAY = 64_000_000
 
 MEND = "Export the project again: exam export project -o FOLDER."
 
-_FILE = re.compile(r"\w+\.parquet", re.ASCII)
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 _UNREADABLE = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -73,30 +70,33 @@ _UNREADABLE = (
 """Errors of the standard library for damaged or encrypted zips, or zips with unsupported compression."""
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table in the manifest. `bytes` and `sha256` describe its file."""
 
     name: str
-    file: str
-    rows: int
-    bytes: int
-    sha256: str
+    file: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_]+\.parquet\Z")]
+    rows: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_TABLE)]
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Sequences(msgspec.Struct, frozen=True):
+    """The last assigned key; None if not stated."""
+
+    keys: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_KEY)] | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True):
     """The content of a manifest.
 
     Args:
         steps: names of the migrations applied to the project, oldest first.
-        keys: the last assigned key; 0 if not stated.
         tables: every table.
     """
 
-    steps: list[str]
-    keys: int
     tables: list[Table]
+    steps: list[str] = msgspec.field(name="migrations")
+    sequences: Sequences = Sequences()
 
 
 def file_refusal(source: Path, file: str, code: str, reason: str) -> FileError:
@@ -194,14 +194,18 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
         raise file_refusal(source, MANIFEST, "invalid-json", f"invalid JSON ({error})") from error
-    manifest = None
+    invalid = file_refusal(source, MANIFEST, "invalid-manifest", "not the manifest of an exported project")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise invalid
     # Other versions of the format may have other fields, so the version is checked first.
-    if isinstance(content, dict) and content.get("format") == FORMAT:
-        if (version := content.get("format_version")) != FORMAT_VERSION:
-            raise _newer_error(source, f"format {version}")
-        manifest = _well_formed(content)
-    if manifest is None:
-        raise file_refusal(source, MANIFEST, "invalid-manifest", "not the manifest of an exported project")
+    if (version := content.get("format_version")) != FORMAT_VERSION:
+        raise _newer_error(source, f"format {version}")
+    try:
+        manifest = msgspec.convert(content, Manifest)
+    except msgspec.ValidationError as error:
+        raise invalid from error
+    if len({table.name for table in manifest.tables if table.file == f"{table.name}.parquet"}) < len(manifest.tables):
+        raise invalid
     known = migrations.migration_names()
     if newer := [step for step in manifest.steps if step not in known]:
         raise _newer_error(source, f"schema step {newer[-1]}")
@@ -214,32 +218,6 @@ def _newer_error(source: Path, what: str) -> InputError:
     return InputError(
         "newer-version", f"{source} was written by a newer version ({what}).", "Upgrade Exam Workbench to read it."
     )
-
-
-def _well_formed(content: dict[str, Any]) -> Manifest | None:
-    """Return the manifest, or None if a field is missing or has a value that no export has."""
-    try:
-        last = content.get("sequences", {}).get("keys")
-        manifest = Manifest(content["migrations"], last or 0, [Table(**table) for table in content["tables"]])
-        sound = (
-            isinstance(manifest.steps, list)
-            and all(isinstance(step, str) for step in manifest.steps)
-            and (last is None or (type(last) is int and 0 <= last <= LARGEST_KEY))
-            and len({table.name for table in manifest.tables}) == len(manifest.tables)
-            and all(
-                _FILE.fullmatch(table.file)
-                and table.file == f"{table.name}.parquet"
-                and type(table.rows) is int
-                and 0 <= table.rows <= LARGEST_TABLE
-                and type(table.bytes) is int
-                and table.bytes >= 0
-                and _SHA256.fullmatch(table.sha256)
-                for table in manifest.tables
-            )
-        )
-    except (KeyError, TypeError, AttributeError):
-        return None
-    return manifest if sound else None
 
 
 CACHES = frozenset({"text_vectors"})
@@ -306,7 +284,7 @@ def _write_folder(project: Project, cursor: Cursor, folder: Path) -> list[Table]
         "project": project.name,
         "migrations": migrations.applied_migrations(cursor),
         "sequences": dict(cursor.execute(sequences).fetchall()),
-        "tables": [vars(table) for table in tables],
+        "tables": [msgspec.structs.asdict(table) for table in tables],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     return tables
@@ -388,7 +366,7 @@ def _build_project(path: Path, manifest: Manifest, folder: Path, source: Path) -
                 source, "migrations.parquet", "schema-differs", "the schema steps differ from the manifest"
             )
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
-        _advance_keys(connection, manifest.keys)
+        _advance_keys(connection, manifest.sequences.keys or 0)
         migrations.apply_migrations(connection)
         if faulty := list(islice(find_faults(connection), SHOWN)):
             files = [str(source / f"{fault.table}.parquet") for fault in faulty]

@@ -31,12 +31,12 @@ from ..formats import (
     graded_files,
     query_files as queries,
     question_bank_files,
+    text_hash,
     trec_files,
     write_board_form,
     write_board_latex,
     write_board_tsv,
     write_nugget_banks,
-    write_nugget_grades,
     write_objects,
 )
 from ..grading import NO_USABLE_RATING
@@ -502,15 +502,6 @@ def qrels_counts(project: Project, policy: Policy, binary: bool) -> dict[int, in
     return dict(sorted(counts.items(), reverse=True))
 
 
-def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -> list[str]:
-    """Return the first lines of the qrels of a policy.
-
-    Raises:
-        InputError: nothing is labelled.
-    """
-    return qrels_text(project, policy, binary=binary, lines=lines).splitlines()
-
-
 def runs_zip(project: Project) -> bytes:
     """Return all runs as TREC runs, in one zip; the same project gives the same bytes.
 
@@ -559,7 +550,9 @@ def nugget_grades_jsonl(project: Project, policy: Policy, of_passages: bool) -> 
             "no-grades", f"Grader {base.grader.spec.name} has no grades for this file.", "Choose another --grader."
         )
     paragraph = {"paragraph_idx": 0} if of_passages else {}
-    return written_text(write_nugget_grades, [row | paragraph for row in rows])
+    # AutoJudge identifies a question by its hash, and requires a quote.
+    written = [row | paragraph | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""} for row in rows]
+    return written_text(write_objects, written)
 
 
 def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, int | None, int]]:

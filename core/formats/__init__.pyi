@@ -23,6 +23,7 @@ from ._batch_calls import (
     write_calls as write_calls,
 )
 from ._examinee_files import (
+    EXAM as EXAM,
     Factors as Factors,
     SatElsewhere as SatElsewhere,
     factors_in_name as factors_in_name,
@@ -52,7 +53,6 @@ from ._nugget_files import (
     has_nugget_grades as has_nugget_grades,
     read_nugget_grades as read_nugget_grades,
     write_nugget_banks as write_nugget_banks,
-    write_nugget_grades as write_nugget_grades,
 )
 from ._response_files import (
     REPORT as REPORT,

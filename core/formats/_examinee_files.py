@@ -250,7 +250,7 @@ VERDICT_KEYS = ("acc_norm", "acc", "exact_match")
 """The verdicts that a line may have; the first of them counts."""
 
 EXAM = "exam"
-"""The query of items that arrive together with answers."""
+"""The query of the items of an exam unless another is named."""
 _TIME = re.compile(r"_\d{4}-\d\d-\d\dT[\d.:-]+$")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 import orjson
@@ -224,21 +224,13 @@ def parse_usual(line: bytes) -> tuple[object, list[PassageOfLine]]:
     return record
 
 
-def passage_of(given: Any) -> PassageOfLine:
-    """Return a passage of a line in any form, with its values as in the file.
+Record = TypeVar("Record", PassageOfLine, ParagraphData)
+
+
+def typed_record(given: Any, kind: type[Record]) -> Record:
+    """Return a part of a line in any form as a record, with its values as in the file.
 
     Raises:
         AttributeError: it is not an object.
     """
-    usual = isinstance(given, PassageOfLine)
-    return given if usual else PassageOfLine(*map(given.get, PassageOfLine.__struct_fields__))
-
-
-def paragraph_data(data: Any) -> ParagraphData:
-    """Return a passage's data in any form, with its values as in the file.
-
-    Raises:
-        AttributeError: it is not an object.
-    """
-    usual = isinstance(data, ParagraphData)
-    return data if usual else ParagraphData(data.get("judgments"), data.get("rankings"), data.get(OURS))
+    return given if isinstance(given, kind) else kind(*map(given.get, kind.__struct_encode_fields__))

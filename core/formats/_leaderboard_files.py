@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TextIO
 
 from ..errors import InputError, Report
-from ..tables import LATEX, disarm_cell, rearm_cell
+from ..tables import disarm_cell, escape_latex, rearm_cell
 from ..text import first_few
 from ..types import Board, BoardRow
 from ._source import (
@@ -217,10 +217,10 @@ def write_board_latex(measure: str, rows: Iterable[TableRow], out: TextIO, digit
         digits: decimals of scores and standard errors.
     """
     out.write("\\begin{tabular}{rlrr}\n\\hline\n")
-    out.write(f"Rank & Run & {_escape_latex(measure)} & Queries \\\\\n\\hline\n")
+    out.write(f"Rank & Run & {escape_latex(measure)} & Queries \\\\\n\\hline\n")
     for rank, run, score, std_error, queries in rows:
         error = "" if std_error is None else f" \\pm {std_error:.{digits}f}"
-        cells = (_plain_number(rank), _escape_latex(run), f"${score:.{digits}f}{error}$", _plain_number(queries))
+        cells = (_plain_number(rank), escape_latex(run), f"${score:.{digits}f}{error}$", _plain_number(queries))
         out.write(" & ".join(cells) + " \\\\\n")
     out.write("\\hline\n\\end{tabular}\n")
 
@@ -229,10 +229,6 @@ def _plain_number(value: float | None) -> str:
     if value is None:
         return ""
     return str(int(value)) if value == int(value) else repr(value)
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX.get(character, character) for character in text)
 
 
 def _split_tables(lines: list[tuple[int, str]], file: str, report: Report) -> list[_Table]:

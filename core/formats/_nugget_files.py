@@ -43,7 +43,6 @@ from .question_bank_files import question_of
 
 ASSIGNMENTS = {"not_support": 0, "partial_support": 1, "support": 2}
 """Ratings of Nuggetizer's assignments, on their own scale of 0 to 2."""
-METHOD = "imported"
 GRADE_KEYS = {"nugget_id", "grade"}
 _LOOK = 1 << 16
 
@@ -134,7 +133,7 @@ def _read_grades(
         GradedNugget,
         source,
         line,
-        GraderSpec(f"imported: {name}", METHOD, name, max_rating=MAX_RATING if nuggets is None else 2, kinds=KINDS),
+        GraderSpec(f"imported: {name}", "imported", name, max_rating=MAX_RATING if nuggets is None else 2, kinds=KINDS),
         query,
         run,
         None if passage_id is None else good_id(passage_id, "passage"),
@@ -180,16 +179,6 @@ def _optional_text(row: dict[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise Refused("not-a-text", f"{key} is not a text")
     return value or None
-
-
-def write_nugget_grades(rows: Iterable[dict[str, Any]], out: TextIO) -> None:
-    """Write grades as JSONL.
-
-    Args:
-        rows: `run_id`, `query_id`, `question`, `grade`, `reasoning` and `confidence`; also `doc_id` and `passage` if
-            passages were graded. AutoJudge's question id and an empty quote are added.
-    """
-    write_objects((row | {"nugget_id": text_hash(row["question"]), "addressed_quote": ""} for row in rows), out)
 
 
 def write_nugget_banks(

@@ -41,12 +41,11 @@ from ._graded_form import (
     ParagraphData,
     PassageOfLine,
     describe_grader,
-    paragraph_data,
     parse_raw,
     parse_usual,
-    passage_of,
     read_detail,
     read_details,
+    typed_record,
     write_detail,
     write_details,
 )
@@ -231,7 +230,7 @@ def _read_record(record: Any, known: _Known, remark: Callable[[str, str], None])
 
 def _read_passage(given: Any, state: Line) -> None:
     try:
-        passage = passage_of(given)
+        passage = typed_record(given, PassageOfLine)
         passage_id = good_id(passage.paragraph_id, "passage")
     except AttributeError:
         raise Refused("not-an-object", "a passage is not a JSON object") from None
@@ -245,7 +244,7 @@ def _read_passage(given: Any, state: Line) -> None:
             raise Refused("contradicting-lines", "listed twice with different texts")
         if passage.paragraph or (passage is not given and not PASSAGE_KEYS.issuperset(given)):
             state.remark("further-content", "a passage has further content, which is not kept")
-        _paragraph_data(paragraph_data(passage.paragraph_data or {}), passage_id, state)
+        _paragraph_data(typed_record(passage.paragraph_data or {}, ParagraphData), passage_id, state)
         for entry in passage.exam_grades or ():
             take_exam_grades(entry, passage_id, state)
         for entry in parse_raw(passage.grades) or ():

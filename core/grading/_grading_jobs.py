@@ -746,7 +746,6 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
         GradingError: a grading job is running.
         NotAllowed: the role of the person does not include grading.
     """
-    project.require("grade", author=author)
     name = grader.spec.name
 
     def make_background(owned: Project) -> BackgroundJob:
@@ -762,7 +761,7 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
             name, "pairs", request, author, make_control(owned, grader, request), run_grading, grader.spec
         )
 
-    return start_background(project, "grading", make_background)
+    return start_background(project, "grading", "grade", author, make_background)
 
 
 def _wait_for_look(control: Control, seconds: float) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from rapidfuzz.distance import Prefix
 
@@ -57,6 +57,7 @@ def read_before(prompts: Sequence[str], least: int = CACHED_FROM, step: int = CA
     return kept / total if total else 0.0
 
 
+Called = TypeVar("Called")
 SAMPLE = 200
 STRETCHES, STRETCH = 4, 32
 """Number of stretches and of consecutive pairs per stretch, for the estimate of cached tokens."""
@@ -314,23 +315,33 @@ def _usage_text(of: Mapping[str, Any]) -> str:
 
 
 def sampled_price(
-    project: Project, back_end: BackEnd, model: str, texts: Sequence[str], things: int, calls: int, written: int
+    project: Project,
+    back_end: BackEnd,
+    model: str,
+    calls: Sequence[Called],
+    fill_prompts: Callable[[Sequence[Called]], Sequence[str]],
+    written: int,
+    things: int | None = None,
 ) -> PriceTag:
     """Estimate the cost of a job from the prompts of a sample of its calls, without calling the model.
 
     Args:
         model: as the price table names it.
-        texts: the prompts of the sample.
-        things: number of answers or comparisons that the job makes.
-        calls: number of calls.
+        calls: the subjects of the calls, such as passages.
+        fill_prompts: returns the prompts of some of the calls.
         written: tokens that the model writes in each.
+        things: number of answers that the job makes; None for one from each call.
     """
+    if not calls:
+        return PriceTag(things or 0, 0, 0, 0, 0.0, None, True)
+    texts = fill_prompts(random.Random(0).sample(list(calls), min(SAMPLE, len(calls))))
     counts = [back_end.count_tokens(text) for text in texts]
     read = sum(
         len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
         for text, tokens in zip(texts, counts, strict=True)
     )
-    tokens_in, tokens_out = round(read * calls / max(1, len(texts))), calls * written
+    tokens_in, tokens_out = round(read * len(calls) / max(1, len(texts))), len(calls) * written
     price = model_prices(project).get(model)
     cost = None if price is None else price.of(tokens_in, tokens_out)
-    return PriceTag(things, calls, tokens_in, tokens_out, cost, None, None not in counts)
+    number = len(calls) if things is None else things
+    return PriceTag(number, len(calls), tokens_in, tokens_out, cost, None, None not in counts)

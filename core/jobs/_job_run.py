@@ -15,7 +15,7 @@ from ..bank import model_prices
 from ..errors import GradingError, InputError, WorkbenchError
 from ..graders import NOTHING_USED, BackEnd, Control, Grader, OfferedEndpoint, Usage, current_access, use_access
 from ..records import Job, JobKind, count_results, end_job, recorded_jobs, set_usage, written_results
-from ..store import Cursor, Project
+from ..store import ActName, Cursor, Project
 
 PATIENCE = 3600.0
 """Default number of seconds for which a job waits for an unreachable endpoint."""
@@ -473,16 +473,21 @@ _running: dict[tuple[str, str], BackgroundJob] = {}
 _starting = threading.Lock()
 
 
-def start_background(project: Project, family: str, make: Callable[[Project], BackgroundJob]) -> BackgroundJob:
+def start_background(
+    project: Project, family: str, act: ActName, author: str, make: Callable[[Project], BackgroundJob]
+) -> BackgroundJob:
     """Start a job in the background.
 
     Args:
         family: jobs that exclude each other in a project, such as "grading".
+        act: the action that the role of the author must include.
         make: makes the job for this project, with the rights of the server.
 
     Raises:
         GradingError: a job of the family is running.
+        NotAllowed: the role of the author does not include the action.
     """
+    project.require(act, author=author)
     place = (str(project.path), family)
 
     def forget_job() -> None:

@@ -334,7 +334,6 @@ WAYS: list[Callable[[Project], Any]] = [
     lambda p: exporting.bank_csv(p, 1),
     lambda p: exporting.graded_file(p),
     lambda p: exporting.qrels_text(p, Policy()),
-    lambda p: exchange.qrels_head(p, Policy(), False),
     lambda p: exchange.bundle_publication(p, Policy(), "vera"),
     lambda p: make_report(p, ReportRequest(questions=True)),
     lambda p: exchange.project_zip(p, "vera"),
