@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from exam_workbench.graders import (
     OWNER,
@@ -63,11 +64,17 @@ def data_file() -> Path | None:
 def unpack(file: Path, folder: Path) -> Path:
     """Save the model of a GGUF file as a folder that the back end for local models can load."""
     import gguf
+    import numpy
     import torch
     import transformers
 
-    # transformers reads the file four times, and makes the table of names for each weight.
-    with read_once(gguf, "GGUFReader"), read_once(gguf, "get_tensor_name_map"):
+    # transformers reads the file four times, and makes the table of names for each weight. A mapped file would take
+    # twice as long, because each of the 100,000 words of the model is a view of it.
+    with (
+        read_once(gguf, "GGUFReader"),
+        read_once(gguf, "get_tensor_name_map"),
+        mock.patch.object(numpy, "memmap", lambda path, **_: numpy.fromfile(path, numpy.uint8)),
+    ):
         dense = transformers.GgufConfig(dequantize=True)
         model = transformers.AutoModelForCausalLM.from_pretrained(
             file.parent, gguf_file=file.name, dtype=torch.bfloat16, quantization_config=dense
