@@ -50,8 +50,7 @@ def draw_qrels(project: Project) -> tuple[labels.Policy, bool, Readiness | None]
             column_config={"Passages": st.column_config.NumberColumn(format="localized")},
         )  # fmt: skip
     with right, st.expander("First lines of the file", expanded=True):
-        st.code("
-".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()), language=None)
+        st.code("\n".join(exchange.qrels_text(project, policy, binary=binary, lines=8).splitlines()), language=None)
     return policy, binary, ready
 
 
