@@ -59,7 +59,7 @@ def next_card(dealt: Hand) -> Card | None:
 
 
 def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
-    """Judge truthfully what the newest batch has for a person, in one transaction: each of its own would take longer."""
+    """Judge the open passages of a person truthfully, in one transaction because it takes less time."""
     with project.transaction("judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         for place in state.places:
