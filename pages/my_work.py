@@ -96,8 +96,7 @@ def draw_work(project: Project, work: review.Work, name: str, listed_as: str) ->
     """
     at_query, only = {"query": work.query_id}, {"query": work.query_id, "of_query": listed_as}
     with st.container(key=f"work-{work.query_id}", horizontal=True, vertical_alignment="center"):
-        about = "Enter your name first." if not name else None
-        done = presses.checkbox("Done", work.done, f"done {work.query_id}", disabled=not name, help=about)
+        done = presses.checkbox("Done", work.done, f"done {work.query_id}", disabled=not name)
         if done is not None:
             presses.run_act(mark_done, project, work.query_id, done)
         with st.container(key=f"query-{work.query_id}"):

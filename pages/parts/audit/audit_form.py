@@ -38,7 +38,7 @@ def draw_form(project: Project, name: str) -> None:
     runs = [*best, *(run for run in run_names(project) if run not in best)]
     if not runs:
         ui.end_empty_screen("No systems to audit yet.", "Import runs.", "home")
-    st.caption("The audit checks the leaderboard of the scoring settings above.")
+    st.caption("The audit checks the labels of the scoring settings above by the measure below.")
     lacks = labels.label_readiness(project, labels.basis(project, policy))
     if lacks.ungraded:
         ui.draw_note(

@@ -298,7 +298,6 @@ def queue_data(
         # The displayed names of the sides cannot identify the list, because they change with the first override.
         "home": f"{project.name} {review.side_name(project, left)} {review.side_name(project, right)}",
         "names": [html.as_shown(name) for name in agreement.names],
-        "axes": html.as_shown(f"Rows: {agreement.left}. Columns: {agreement.right}."),
         "tables": disagreement_tables.tables_data(agreement, cell),
         "coefficients": disagreement_tables.list_coefficients(agreement),
         "to_merge": disagreement_tables.scales_differ(agreement),

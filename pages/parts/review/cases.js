@@ -50,7 +50,7 @@ KINDS.cases = class extends Desk {
   }
 
   agreement() {
-    const { tables, coefficients, to_merge: merges, missing, names, axes } = this.data;
+    const { tables, coefficients, to_merge: merges, missing, names } = this.data;
     // If the scales differ, the merged kappa is the one to compare, for both tables.
     const kappa = coefficients[this.table || merges ? 0 : 1];
     const why = Map.groupBy(coefficients.filter((one) => one.why), (one) => one.why);
@@ -59,7 +59,6 @@ KINDS.cases = class extends Desk {
         segments("small", "table", "Table", tables.map((one, at) => [at, one.title]), this.table,
           (table) => this.update({ table })),
         h("span.kappa", { title: kappa.says }, `${kappa.name} ${kappa.value}`)),
-      h("p.quiet", axes),
       this.grid(tables[this.table], names),
       h("details", {},
         h("summary", "Agreement coefficients"),

@@ -93,6 +93,8 @@ ${main} button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   overflow-y: auto; z-index: 999995; gap: 0.4rem; padding: 0.8rem 1rem; background: light-dark(#ffffff, #16191c);
   border: 1px solid var(--ew-focus); border-left-width: 4px; border-radius: 0.4rem;
   box-shadow: 0 6px 24px rgba(0, 0, 0, 0.22); }
+/* The steps of the greeting look like links. */
+.st-key-greeting button[kind="tertiary"] { min-height: 0; padding: 0; text-decoration: underline; }
 .st-key-tour-step ${text} { font-family: inherit; font-size: 0.9rem; }
 /* The line under the title: under which choices one looks. */
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
@@ -118,6 +120,7 @@ ${openSidebar} { min-width: 14.5rem; max-width: 14.5rem; }
 .st-key-menu-more details { border: 0; }
 .st-key-tabs { gap: 0.25rem; }
 .st-key-tabs:empty { display: none; }
+.st-key-tabs [data-testid="stIconMaterial"] { display: none; }
 .st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 ${sidebarUserContent} { padding-top: 0; }
@@ -145,8 +148,8 @@ ${sidebarUserContent} { padding-top: 0; }
 /* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
 .passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
   line-height: 1.65; max-height: 70vh; overflow-y: auto;
-  background: linear-gradient(transparent, light-dark(#ffffff, #16191c) 60%) 0 100% / 100% 3rem no-repeat local,
-    linear-gradient(transparent, color-mix(in srgb, currentColor 35%, transparent)) 0 100% / 100% 1.4rem no-repeat; }
+  background: linear-gradient(transparent, light-dark(#ffffff, #16191c) 60%) 0 100% / 100% 2rem no-repeat local,
+    linear-gradient(transparent, color-mix(in srgb, currentColor 20%, transparent)) 0 100% / 100% 0.6rem no-repeat; }
 .passage-text mark { background: rgba(128, 128, 128, 0.16); color: inherit; border-bottom: 2px solid currentColor; }
 .passage-text mark.short { border-bottom: 1px dotted currentColor; background: rgba(128, 128, 128, 0.09); }
 .passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; color: var(--ew-dim);
