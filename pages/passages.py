@@ -88,6 +88,12 @@ def part_of(project: Project) -> str:
     )
 
 
+def drop_earlier_filters() -> None:
+    """Drop the filters of an earlier visit, if the link to this screen brings others."""
+    if address.is_new_screen() and NO_FILTERS.keys() & st.query_params.keys():
+        st.session_state.update({k: v for k, v in NO_FILTERS.items() if k not in st.query_params})
+
+
 def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -> review.Filters:
     """Draw the filters of the list and return them.
 
@@ -316,6 +322,7 @@ if part == "Citations":
     citation_desk.draw(project)
     st.stop()
 policy, shown = measured_with(project, part)
+drop_earlier_filters()
 with bar:
     wanted = draw_filters(project, policy, part == "Judge")
     if wanted != review.Filters(source=wanted.source):

@@ -89,11 +89,11 @@ class TestLeaderboard:
 
     def test_systems_under_two_measures_are_not_compared_as_if_under_one(self, shared: Project) -> None:
         app = visit("leaderboard", view="Two systems")
-        assert not shows(app, "different-measures")
+        assert not shows(app, "different-boards")
         second = next(box for box in app.selectbox if box.label == "Second leaderboard")
         other = next(name for name in second.options if "AP" in name and "nDCG" not in name)
         second.set_value(other)
-        assert shows(sound(app.run()), "different-measures")
+        assert shows(sound(app.run()), "different-boards")
 
     def test_a_correlation_of_two_systems_is_undefined_and_says_why(self, project: Project) -> None:
         fill(project, QUESTIONS, RATINGS, {run: RUNS[run] for run in ("good", "poor")})

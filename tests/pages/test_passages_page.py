@@ -175,6 +175,15 @@ def cards(app: AppTest) -> dict[str, Any]:
 EXTRACTIVE = GraderSpec("reader", "extractive", "m")
 
 
+def test_a_link_with_a_filter_drops_the_filters_of_an_earlier_visit(shared: Project) -> None:
+    app = choose(visit("passages"), "of_query", "q2")
+    sound(app.switch_page("pages/export.py").run())
+    app.query_params.clear()
+    app.query_params["overridden"] = "true"
+    app = sound(app.switch_page("pages/passages.py").run())
+    assert app.session_state["overridden"] and app.selectbox("of_query").value is None
+
+
 class TestReading:
     def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, shared: Project) -> None:
         app = visit("passages", part="Ratings")

@@ -7,7 +7,7 @@ const FEW = 8;
 
 const WEIGHTS =
   "Questions with weight 0 do not count. A negative weight marks content that a response should not have.";
-const CHIPS = "No passage answers the question, every system answers it within the cutoff, or some do.";
+const CHIPS = "A chip says how many systems answer the question within the cutoff: none, some or every one.";
 const EMPTY = { text: "", weight: 1, active: true, kind: "question", subtopic_id: null, answer_key: null, note: null };
 
 const keyHint = (keys) => h("kbd", { "aria-hidden": "true" }, keys);

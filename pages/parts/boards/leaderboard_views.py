@@ -241,9 +241,10 @@ def system_pair(screen: Screen, x: labels.Leaderboard, first: str, y: labels.Lea
         facts.append(("", "Difference", difference, "Mean score of the first system minus that of the second"))
         facts.append(("", "p", p, why))
     ui.draw_metrics(*facts, width="content")
-    if x.measure != y.measure:
-        st.container(key="different-measures").warning(
-            ui.plain(f"{x.measure} and {y.measure} are different measures. Their scores cannot be compared."),
+    if not same:
+        what = "are from different leaderboards" if x.measure == y.measure else "have different measures"
+        st.container(key="different-boards").warning(
+            ui.plain(f"{names[0]} and {names[1]} {what}. Their scores cannot be compared."),
             icon=":material/warning:",
         )
     if separated is not None:

@@ -289,7 +289,8 @@ class Settling {
   }
 
   ratings() {
-    return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" }, quiet("New rating"),
+    return h("div.ratings-of", { role: "radiogroup", "aria-label": "New rating" },
+      quiet(`New rating of ${plural(this.draft.questions.length, "question")}`),
       this.open.ratings.map((rating) => h(`label.rating.chip.r${rating}`,
         h("input", {
           type: "radio", name: "rating", value: String(rating), checked: this.draft.rating === rating,

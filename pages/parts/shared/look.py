@@ -120,7 +120,7 @@ ${openSidebar} { min-width: 14.5rem; max-width: 14.5rem; }
 .st-key-menu-more details { border: 0; }
 .st-key-tabs { gap: 0.25rem; }
 .st-key-tabs:empty { display: none; }
-.st-key-tabs [data-testid="stIconMaterial"] { display: none; }
+.st-key-tabs a > :has([data-testid="stIconMaterial"]) { display: none; }
 .st-key-tabs a { padding: 0.1rem 0.7rem; border-radius: 0.3rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 ${sidebarUserContent} { padding-top: 0; }
