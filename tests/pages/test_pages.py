@@ -130,7 +130,7 @@ class TestExport:
         assert metric(app, "metric labels") == str(table["label"].notna().sum()) == "7"
         assert metric(app, "metric unlabelled") == "0"
         assert metric(app, "metric partial") == "1"
-        assert metric(app, "metric graded") == "94.4%"
+        assert metric(app, "metric graded") == "94%"
 
     def test_the_preview_is_the_qrels_of_the_policy(self, small: Project) -> None:
         app = choose(visit("export"), "label", "Weighted mean")

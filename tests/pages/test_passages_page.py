@@ -631,6 +631,26 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_digits_outside_a_questi
 
 
 @pytest.mark.browser
+def test_keys_go_on_from_the_passage_that_was_chosen_in_the_list(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
+    names = [f"p{number:02}" for number in range(12)]
+    project = new_project(projects / "a dozen.duckdb")
+    fill(project, QUESTIONS, {(QUESTIONS[0].text or "", "p00"): 3}, {"one": {"q1": names}})
+    project.close()
+    page = chromium_page
+    page.goto(f"{server.address}/passages?project=a+dozen&query=q1")
+    rows = page.locator(".list button.row")
+    for chosen, following in ((4, [5, 6]), (1, [2, 3, 7])):
+        ready(page)
+        rows.nth(chosen).click()
+        for at in (chosen, *following):
+            expect(rows.nth(at)).to_have_attribute("aria-current", "true")
+            page.keyboard.press("1")
+    expect(rows.nth(8)).to_have_attribute("aria-current", "true")
+
+
+@pytest.mark.browser
 def test_an_assessor_judges_by_keys_alone(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
     names = [f"p{number:02}" for number in range(30)]
     project = new_project(projects / "many passages.duckdb")

@@ -15,6 +15,7 @@ KINDS.judging = class extends Desk {
     this.past = []; // Keys of cards, in the order in which they were judged here.
     this.notes = new Map(); // Unsent notes, by card.
     this.at = this.asking = null; // The open card, and the card whose label the person asked for.
+    this.from = null; // The card that was judged last.
     this.told = "";
     const { home: unsent, acts } = kept(localStorage, UNSENT);
     this.actions.waiting = unsent === home ? acts : [];
@@ -79,6 +80,7 @@ KINDS.judging = class extends Desk {
     this.keep();
     this.notes.delete(key);
     this.at = this.went = what === "take back" ? key : null;
+    this.from = key;
     this.told = `${DONE[what] ?? `Judged ${value}.`} Next passage.`;
     this.redraw();
   }
@@ -115,8 +117,18 @@ KINDS.judging = class extends Desk {
     this.redraw();
   }
 
+  // The next open card after the last judged one. The server's order may begin at an earlier place.
+  get following() {
+    const { open, cards } = this.data;
+    const from = cards.findIndex((card) => keyOf(card) === this.from);
+    const waiting = open.filter((at) => !this.given.has(keyOf(cards[at])));
+    const later = waiting.filter((at) => at > from);
+    const at = this.from && later.length ? Math.min(...later) : waiting[0];
+    return at === undefined ? null : keyOf(cards[at]);
+  }
+
   view(data) {
-    this.at ??= data.open.map((at) => keyOf(data.cards[at])).find((key) => !this.given.has(key)) ?? null;
+    this.at ??= this.following;
     const { card } = this;
     return h("div.judging.desk", { class: card ? "" : "idle" },
       this.progress(),
