@@ -132,7 +132,8 @@ def test_other_people_and_files_get_no_word_of_a_sealed_question(project: Projec
 
 def test_notes_drafts_proposals_and_trials_quote_no_sealed_question(project: Project, tmp_path: Path) -> None:
     asked = [one for one in bank.list_questions(project) if one.query_id == "q1"]
-    reply = bank.Generation("question", "q1", "m", "p", "0" * 64, ("Drafted secret?", "Other drafted secret?"), "")
+    drafted = tuple(f"Drafted secret {number}?" for number in range(len(asked) + 2))
+    reply = bank.Generation("question", "q1", "m", "p", "0" * 64, drafted, "")
     with project.transaction() as cursor:
         keys = bank.add_generations(cursor, [reply], "tester")
     bank.accept_proposals(project, keys, "tester")
