@@ -1,4 +1,6 @@
-"""A generated project, by default as large as TREC CAR Y3: 131 queries, 85,000 passages, 4.7 million grades."""
+"""A generated project, by default as large as TREC CAR Y3: 131 queries, 85,000 passages, 4.7
+million grades.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ DEPTH = 100
 
 
 def large_size(tiny: bool, share: int = 1) -> tuple[int, int, int]:
-    """Return numbers of queries, passages per query, and runs of a generated project; `share` divides the queries."""
+    """Return numbers of queries, passages per query, and runs of a generated project; `share`
+    divides the queries.
+    """
     queries, *others = (10, 101, 3) if tiny else (QUERIES, PASSAGES_A_QUERY, RUNS)
     return queries // share, *others
 
@@ -35,7 +39,9 @@ def large_file(size: tuple[int, int, int]) -> Iterator[Path]:
         yield path
 
 
-def make_large(path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QUERY, runs: int = RUNS) -> Project:
+def make_large(
+    path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QUERY, runs: int = RUNS
+) -> Project:
     """Make the project; ratings come from a hash, so that they are the same every time.
 
     Args:
@@ -43,8 +49,8 @@ def make_large(path: Path, queries: int = QUERIES, passages: int = PASSAGES_A_QU
         passages: number of passages per query, at least 101; all of them are graded.
         runs: number of systems, each of which ranks 100 passages of every query.
     """
-    # A ranking visits the passages of its query in steps that are coprime to their number. So each is ranked once,
-    # without sorting.
+    # A ranking visits the passages of its query in steps that are coprime to their number. So each
+    # is ranked once, without sorting.
     steps = [step for step in range(7, passages) if gcd(step, passages) == 1]
     strides = ", ".join(f"({run}, {steps[run * 37 % len(steps)]})" for run in range(runs))
     pooled, asked = queries * passages, queries * QUESTIONS_A_QUERY

@@ -1,4 +1,6 @@
-"""Question bank: queries on the left, a query's questions in the middle, narrative and impact on the right."""
+"""Question bank: queries on the left, a query's questions in the middle, narrative and impact on
+the right.
+"""
 
 from urllib.parse import urlencode
 
@@ -57,7 +59,9 @@ ${toastContainer} { top: auto !important; bottom: 1rem; }
 
 
 def find_open_position(project: Project, overviews: list[bank.QueryOverview]) -> int:
-    """Return the position of the query that was chosen, is in the URL, or was last open; by default the first."""
+    """Return the position of the query that was chosen, is in the URL, or was last open; by default
+    the first.
+    """
     here = editing_window.current_window()
     if (to_edit := st.session_state.pop(TO_EDIT, None)) is not None:
         here.go_to(bank.find_question(project, ui.person(), to_edit))
@@ -70,14 +74,16 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     named = st.query_params.get("query")
     wanted = named or st.session_state.get("last query")
     at = next((i for i, q in enumerate(overviews) if q.query_id == wanted), None)
-    # After a change of the project, the address still names a query of the former one, which is not a request.
+    # After a change of the project, the address still names a query of the former one, which is not
+    # a request.
     if st.session_state.get("project of bank", project.name) != project.name:
         st.session_state["query left behind"] = named
     st.session_state["project of bank"] = project.name
     left_behind = named == st.session_state.get("query left behind")
     if at is None and named and not left_behind:
         st.container(key="another-query").warning(
-            f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.", icon=":material/info:"
+            f"Unknown query {ui.plain(str(wanted))}. The first query is shown instead.",
+            icon=":material/info:",
         )
     st.session_state["last query"] = overviews[at or 0].query_id
     if not named or (at is None and left_behind):
@@ -85,7 +91,9 @@ def find_open_position(project: Project, overviews: list[bank.QueryOverview]) ->
     return at or 0
 
 
-def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: bank.QueryOverview) -> None:
+def query_list(
+    project: Project, overviews: list[bank.QueryOverview], chosen: bank.QueryOverview
+) -> None:
     """Draw the queries with their counts and alerts."""
     edited = {draft.question.query_id for draft in bank.list_drafts(project, ui.person()).values()}
     unsaved = {"kind": "changed", "sign": "✎", "says": "has unsaved changes"}
@@ -95,9 +103,13 @@ def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: ba
             "id": query.query_id,
             "text": ui.shorten_text(query.text, ui.LISTED),
             "href": "?" + urlencode({"project": project.name, "query": query.query_id}),
-            "about": f"{text.how_many(query.active, 'questions')} · {text.how_many(query.pooled, 'passages')}",
+            "about": (
+                f"{text.how_many(query.active, 'questions')} ·"
+                f" {text.how_many(query.pooled, 'passages')}"
+            ),
             # A query without pooled passages needs no questions, such as a topic without judgments.
-            "marks": [unsaved] * (query.query_id in edited) + [idle] * (query.pooled > 0 and not query.active),
+            "marks": [unsaved] * (query.query_id in edited)
+            + [idle] * (query.pooled > 0 and not query.active),
         }
         for query in overviews
     ]
@@ -108,7 +120,9 @@ def query_list(project: Project, overviews: list[bank.QueryOverview], chosen: ba
 project = for_tuning(ui.require_project(STYLE))
 queries = bank.query_overviews(project)
 if not queries:
-    ui.end_empty_screen("No queries yet.", "Import queries on the Home screen.", "home", code="no-queries")
+    ui.end_empty_screen(
+        "No queries yet.", "Import queries on the Home screen.", "home", code="no-queries"
+    )
 view = scoring_settings.current_view()
 editing_window.open_for(project)
 with st.container():

@@ -15,7 +15,8 @@ class Table:
     """A table of a report.
 
     Args:
-        rows: texts and numbers; None for a missing value. Numbers with a fraction have `digits` decimals.
+        rows: texts and numbers; None for a missing value. Numbers with a fraction have `digits`
+            decimals.
     """
 
     caption: str
@@ -68,7 +69,9 @@ figure { margin: 1.2rem 0; break-inside: avoid; } figcaption { color: #59626b; f
 svg { max-width: 100%; height: auto; }
 """
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Content security policy: the browser runs no script and loads nothing, whatever the texts contain."""
+"""Content security policy: the browser runs no script and loads nothing, whatever the texts
+contain.
+"""
 
 
 def report_html(title: str, lead: str, sections: Sequence[Section]) -> str:
@@ -83,12 +86,15 @@ def report_html(title: str, lead: str, sections: Sequence[Section]) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
-        f'<h1 dir="auto">{escape(title)}</h1>\n<p class="lead" dir="auto">{escape(lead)}</p>\n{body}</body>\n</html>\n'
+        f'<h1 dir="auto">{escape(title)}</h1>\n<p class="lead"'
+        f' dir="auto">{escape(lead)}</p>\n{body}</body>\n</html>\n'
     )
 
 
 def _section_html(section: Section, number: int) -> str:
-    parts = "".join(_part_html(part, f"f{number}-{place}-") for place, part in enumerate(section.parts))
+    parts = "".join(
+        _part_html(part, f"f{number}-{place}-") for place, part in enumerate(section.parts)
+    )
     return f'<section>\n<h2 dir="auto">{escape(section.title)}</h2>\n{parts}</section>\n'
 
 
@@ -106,10 +112,19 @@ def _part_html(part: str | tuple[str, ...] | Table | Figure, prefix: str) -> str
 
 
 def _table_html(table: Table) -> Iterator[str]:
-    numbers = [all(not isinstance(row[place], str) for row in table.rows) for place in range(len(table.head))]
+    numbers = [
+        all(not isinstance(row[place], str) for row in table.rows)
+        for place in range(len(table.head))
+    ]
     kinds = [' class="n"' if number else "" for number in numbers]
-    yield f'<div class="scroll"><table><caption dir="auto">{escape(table.caption)}</caption>\n<thead><tr>'
-    yield from (f"<th{kind} scope=col>{escape(name)}</th>" for name, kind in zip(table.head, kinds, strict=True))
+    yield (
+        '<div class="scroll"><table><caption'
+        f' dir="auto">{escape(table.caption)}</caption>\n<thead><tr>'
+    )
+    yield from (
+        f"<th{kind} scope=col>{escape(name)}</th>"
+        for name, kind in zip(table.head, kinds, strict=True)
+    )
     yield "</tr></thead>\n<tbody>\n"
     for row in table.rows:
         cells = (

@@ -34,7 +34,9 @@ def draw_items(project: Project, items: Sequence[exams.Item]) -> None:
             "Item": [item.text for item in items],
             "Topic": [item.topic for item in items],
             "Key": [
-                "none" if item.key_position is None else f"{ascii_uppercase[item.key_position]}) {item.key}"
+                "none"
+                if item.key_position is None
+                else f"{ascii_uppercase[item.key_position]}) {item.key}"
                 for item in items
             ],
             "Source": [item.source_passage_id for item in items],
@@ -93,7 +95,8 @@ def draw_item(project: Project, item: exams.Item) -> None:
         else '<div class="dim">The source passage of this item is unknown.</div>'
     )
     st.html(
-        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks" dir="auto">{html.as_html(item.text)}</div>'
+        f'<style>{STYLE}</style><div class="item">{topic}<div class="asks"'
+        f' dir="auto">{html.as_html(item.text)}</div>'
         f"<ol>{choices}</ol>{source}</div>"
     )
     with st.container(horizontal=True):
@@ -103,7 +106,8 @@ def draw_item(project: Project, item: exams.Item) -> None:
 
 
 HOW = (
-    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A model can write"
+    "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A"
+    " model can write"
     " items from passages on the Exam screen."
 )
 
@@ -122,13 +126,25 @@ def choose_exam(project: Project, proposed: bool = False) -> tuple[str, list[exa
     if len(items_by_exam) == 1:
         return next(iter(items_by_exam.items()))
     names = ui.told_apart(
-        {query.query_id: query.text for query in bank.query_overviews(project) if query.query_id in items_by_exam}
+        {
+            query.query_id: query.text
+            for query in bank.query_overviews(project)
+            if query.query_id in items_by_exam
+        }
     )
     wanted = st.query_params.get("exam")
     if wanted is not None and wanted not in items_by_exam:
-        st.warning(f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.", icon=":material/info:")
+        st.warning(
+            f"Unknown exam {ui.plain(wanted)}. The first exam is shown instead.",
+            icon=":material/info:",
+        )
         del st.query_params["exam"]
     picked = st.selectbox(
-        "Exam", list(items_by_exam), format_func=names.__getitem__, key="exam", bind="query-params", width=420
+        "Exam",
+        list(items_by_exam),
+        format_func=names.__getitem__,
+        key="exam",
+        bind="query-params",
+        width=420,
     )
     return str(picked), items_by_exam[str(picked)]

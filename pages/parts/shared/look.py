@@ -1,7 +1,7 @@
 """The look: styles beyond the theme, and the scale of ratings on every screen.
 
-Colours carry meaning: teal is a rating, orange is changed or stale, red failed, violet flipped, and blue is
-clickable.
+Colours carry meaning: teal is a rating, orange is changed or stale, red failed, violet flipped, and
+blue is clickable.
 """
 
 from base64 import b64encode
@@ -13,12 +13,26 @@ from exam_workbench.types import RATINGS
 from pages.parts.shared import streamlit_bridge
 
 RATING_COLOURS = {
-    "light": (("#e4e7ea", "#3d444b"), ("#d3ebe4", "#1d3d35"), ("#a9dccd", "#163a31"), ("#6cc0aa", "#0c2b23"),
-              ("#237a65", "#ffffff"), ("#0d5040", "#ffffff")),
-    "dark": (("#31373d", "#ccd2d8"), ("#1d3d35", "#c9ebe1"), ("#1f5648", "#d9f2ea"), ("#237a65", "#ffffff"),
-             ("#58b59d", "#06211a"), ("#a4e4d1", "#06211a")),
-}  # fmt: skip
-"""Fill and text colour of the ratings 0 to 5; they differ in lightness, so that no colour vision is needed."""
+    "light": (
+        ("#e4e7ea", "#3d444b"),
+        ("#d3ebe4", "#1d3d35"),
+        ("#a9dccd", "#163a31"),
+        ("#6cc0aa", "#0c2b23"),
+        ("#237a65", "#ffffff"),
+        ("#0d5040", "#ffffff"),
+    ),
+    "dark": (
+        ("#31373d", "#ccd2d8"),
+        ("#1d3d35", "#c9ebe1"),
+        ("#1f5648", "#d9f2ea"),
+        ("#237a65", "#ffffff"),
+        ("#58b59d", "#06211a"),
+        ("#a4e4d1", "#06211a"),
+    ),
+}
+"""Fill and text colour of the ratings 0 to 5; they differ in lightness, so that no colour vision is
+needed.
+"""
 
 SIGN = """
 <rect x="1" y="1" width="28" height="28" rx="7" fill="#2a8f77"/>
@@ -42,7 +56,8 @@ def _scale_style() -> str:
         for rating in RATINGS
     ]
     chips = [
-        f".ew-rating.r{rating} {{ background: var(--ew-r{rating}); color: var(--ew-r{rating}-ink); }}"
+        f".ew-rating.r{rating} {{ background: var(--ew-r{rating}); color: var(--ew-r{rating}-ink);"
+        f" }}"
         for rating in RATINGS
     ]
     return "\n".join([":root {", *lines, *MEANINGS, "}", *chips])
@@ -202,10 +217,12 @@ ${layoutWrapper}:has(> .st-key-news) { position: fixed; top: 0; right: 2.2rem; z
 
 def put_on() -> None:
     """Apply the style sheet, and draw the logo in the sidebar."""
-    # Streamlit sets the scheme only on the app element, which does not contain popovers and other overlays.
+    # Streamlit sets the scheme only on the app element, which does not contain popovers and other
+    # overlays.
     scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
     st.html(f"<style>{scheme}{_scale_style()}{STYLE}</style>")
-    # The name is light, since the sidebar is dark. A collapsed sidebar leaves the logo on the page background.
+    # The name is light, since the sidebar is dark. A collapsed sidebar leaves the logo on the page
+    # background.
     st.logo(_image_address(212, SIGN + NAME), size="large", icon_image=_image_address(30, SIGN))
 
 
