@@ -179,7 +179,7 @@ def looking(held: Collection, each: int, repeats: int) -> None:
 
 
 def which_is_best(held: Collection, budget: int, repeats: int) -> None:
-    """Print how many systems may still be the best after an audit, for three ways to draw batches."""
+    """Print how many systems may still be the best after an audit, per way to draw batches."""
     w, winner = held.weights.w, int(np.argmax(held.truth))
     top = np.argsort(-held.truth)[:6]
     rows, columns = np.triu_indices(len(top), 1)

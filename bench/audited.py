@@ -323,5 +323,5 @@ def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:
 
 
 def covered(told: Estimates, truth: Array) -> float:
-    """Return the share of intervals that contain the truth; rounding errors do not count as a miss."""
+    """Return the share of intervals that contain the truth, up to rounding errors."""
     return float(1 - missed(told, truth).mean())

@@ -67,7 +67,7 @@ def timed(clock: Callable[[], float], work: Callable[..., T], *arguments: Any) -
 
 
 def peak_megabytes() -> float:
-    """Return the peak resident memory of this process; getrusage would include that of the parent."""
+    """Return the peak resident memory of this process; getrusage would include its parent's."""
     match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text(encoding="utf-8"))
     assert match
     return int(match[1]) / 1024

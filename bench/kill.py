@@ -111,7 +111,7 @@ def begin(folder: Path) -> None:
 
 
 def work(folder: str, seed: int, kind: str, acks: Connection) -> None:
-    """Repeat one kind of action and acknowledge each committed action, until the process is killed."""
+    """Repeat one kind of action and acknowledge each commit, until the process is killed."""
     dice, place = random.Random(seed), Path(folder)
     try:
         project = open_project(place / "drill.duckdb")

@@ -154,7 +154,7 @@ def _go(page: Page, screen: str) -> None:
 
 
 def _wait(page: Page, condition: str = "true") -> None:
-    """Wait until the page is complete and a JavaScript condition holds, and check in every frame."""
+    """Wait until the page is complete and a JavaScript condition holds; check in every frame."""
     page.wait_for_function(
         f"document.querySelector({json.dumps(DRAWN)}) && {condition}", polling="raf"
     )

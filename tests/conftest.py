@@ -135,7 +135,7 @@ def pytest_runtest_teardown() -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print once for each reason how many tests were skipped: one missing program can skip dozens."""
+    """Print each reason for skips once, with a count: one missing program can skip dozens."""
     reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
     for reason, tests in reasons.items():
         terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")

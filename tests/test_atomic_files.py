@@ -230,7 +230,13 @@ with project.transaction() as cursor:
 print(oct(os.stat("some.duckdb.wal").st_mode & 0o777))
 for name in ("new/project.duckdb", next(Path("backups").iterdir()), "back.duckdb"):
     print(oct(os.stat(name).st_mode & 0o777))
-for name in ("bank.jsonl", "out", "out/project", "out/project/manifest.json", "out/project/queries.parquet"):
+for name in (
+    "bank.jsonl",
+    "out",
+    "out/project",
+    "out/project/manifest.json",
+    "out/project/queries.parquet",
+):
     print(oct(os.stat(name).st_mode & 0o777))
 project.close()
 """

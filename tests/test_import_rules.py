@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCREENS = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
 NOT_ON_SCREENS = {"duckdb", "openai", "sentence_transformers", "torch", "transformers"}
 SQL = re.compile(
-    r"\b(SELECT\b.+\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|(CREATE|DROP|ALTER)\s+TABLE)\b",
+    r"\b(SELECT\b.+\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|"
+    r"(CREATE|DROP|ALTER)\s+TABLE)\b",
     re.DOTALL,
 )
 SQL_CALLS = {"execute", "executemany", "sql"}
@@ -278,8 +279,9 @@ SEVERAL = {
     ),
     "rankings": "runs of millions of lines are written from files, and others from memory",
     "queries, passages, sources, subtopics": "replaced content is restored",
-    "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": "text that an id had, or "
-    "that was missing, becomes known, and all that refers to it moves",
+    "passages, queries, subtopics, question_texts, answers, overrides, question_revisions": (
+        "text that an id had, or that was missing, becomes known, and all that refers to it moves"
+    ),
 }
 """Tables that several modules write, and why; every other table is written by one module."""
 

@@ -23,7 +23,8 @@ BY_KEY = (
     "choose_option",
 )
 SHOWN = re.compile(
-    r"\bsaid\(|\bwords\(|as_text\(|\.label\b|\.(error|warning|info|success|toast|caption|markdown)\b"
+    r"\bsaid\(|\bwords\(|as_text\(|\.label\b|"
+    r"\.(error|warning|info|success|toast|caption|markdown)\b"
 )
 SENTENCE = re.compile(r"[A-Za-z’']+[,:]? [a-z]{2,}|^[A-Z][a-z]+\b")
 LEFT: dict[str, int] = {

@@ -48,7 +48,7 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def project(tmp_path: Path) -> str:
     def asked(project: object) -> None:
-        fill(project, [Question("q1/a", "q1", TURNED)], {}, {"one": {"q1": ["p1"]}})  # type: ignore[arg-type]
+        fill(project, [Question("q1/a", "q1", TURNED)], {}, {"one": {"q1": ["p1"]}})
 
     made_project(tmp_path / "some.duckdb", asked).close()
     return str(tmp_path / "some.duckdb")

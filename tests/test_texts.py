@@ -84,7 +84,7 @@ def called(node: ast.Call) -> str:
 
 
 def sites() -> Iterator[tuple[str, ast.expr, list[ast.expr]]]:
-    """Every place that builds an error or a reason: where it is, the code, and the texts after it."""
+    """Every place that builds an error or a reason: its location, the code, and its texts."""
     classes = error_classes() - {"FileError"}
     for path, module in product():
         own = {

@@ -52,7 +52,7 @@ ROWS = [
 ]
 
 
-def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_answers_from_elsewhere_are_evaluated_by_run_and_depth(filled: Project, tmp_path) -> None:
     file = source(ROWS)
     assert detect_kind(file) == "answers"
     done = import_files(filled, "answers", [file], "ann")

@@ -100,7 +100,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def plan(project: Project, goal: Goal | None = None, **how: object) -> Audit:
-    return design_audit(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)  # type: ignore[arg-type]
+    return design_audit(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)
 
 
 def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> None:
@@ -236,7 +236,7 @@ def test_passages_without_a_value_widen_the_intervals_honestly(unchanged: Projec
     board = audit_board(unchanged, find_audit(unchanged))
     assert board.missed == 1 and board.waiting > 0
     for system in board.systems:
-        assert system.worst_low is not None and system.worst_low < system.worst_high  # type: ignore[operator]
+        assert system.worst_low is not None and system.worst_low < system.worst_high
     assert board.people is not None and board.people.value == pytest.approx(1.0)
     assert {name for group in board.groups for name in group} <= set(SYSTEMS)
     one = difference(board, "good", "poor")

@@ -1,4 +1,4 @@
-"""Drafts: every step can be undone and done again, and two people's edits never swallow each other."""
+"""Drafts: every step can be undone and redone, and people never overwrite each other's edits."""
 
 from __future__ import annotations
 
@@ -447,7 +447,7 @@ def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Proje
 
 
 def contents(project: Project) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of all tables but those of drafts, and the one that says whether the file is closed."""
+    """All rows of all tables, except drafts and the setting that tells if the file is closed."""
     tables = [name for (name,) in project.rows("SELECT table_name FROM duckdb_tables()")]
     others = [name for name in tables if "draft" not in name and name != "settings"]
     return {name: sorted(project.rows(f"FROM {name}"), key=repr) for name in others}

@@ -1,4 +1,4 @@
-"""Topics `query/subtopic`: what single queries are scored by is what the whole board is scored by."""
+"""Topics `query/subtopic`: single queries and whole leaderboards are scored in the same way."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def imported_file() -> File:
 
 @pytest.fixture
 def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:
-    """`exam` on a project that has all it needs to be graded, beside the files that it was made of."""
+    """`exam` on a project that is ready for grading, in the folder of its source files."""
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     write_files(tmp_path)
     imported_file().write(tmp_path / "p.duckdb")

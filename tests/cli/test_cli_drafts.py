@@ -19,7 +19,7 @@ FOR_ANN = "What is A for ann?"
 
 @pytest.fixture
 def edited(shell: Exam, tmp_path: Path) -> Exam:  # noqa: F811
-    """`exam` on a project in which ann and bob have changed the same question, and ann another one."""
+    """`exam` on a project in which ann and bob changed the same question, and ann another."""
     project = open_project(tmp_path / "p.duckdb")
     bank.put_drafts(project, "ann", [replace(A, text=FOR_ANN), replace(B, weight=2.0)])
     bank.put_draft(project, "bob", replace(A, active=False))
@@ -138,7 +138,11 @@ def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:  # noqa: F
         (("--limit", "1", "--page", "2"), ["p2"]),
     ],
 )
-def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:  # noqa: F811
+def test_passages_are_found(
+    shell: Exam,  # noqa: F811
+    sought: tuple[str, ...],
+    found: list[str],
+) -> None:
     assert [
         one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]
     ] == found
@@ -154,12 +158,16 @@ def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[st
     ],
 )
 def test_what_is_not_there_cannot_be_sought(
-    shell: Exam, sought: tuple[str, ...], error: str
-) -> None:  # noqa: F811
+    shell: Exam,  # noqa: F811
+    sought: tuple[str, ...],
+    error: str,
+) -> None:
     refused(shell("passages", *sought), 2, sought[1], error=error)
 
 
-def test_judgments_of_the_first_source_are_shown_where_none_is_named(shell: Exam) -> None:  # noqa: F811
+def test_judgments_of_the_first_source_are_shown_where_none_is_named(
+    shell: Exam,  # noqa: F811
+) -> None:
     shown = shell("passages", "--json").json["passages"]
     assert shown == shell("passages", "--source", "nist", "--json").json["passages"]
     assert any(one["judgment"] is not None for one in shown)

@@ -18,7 +18,7 @@ ITEMS = 40
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path) -> None:
-    """The paper's 63 students and 40 items: who answered what, and the components of each student."""
+    """The paper's 63 students and 40 items: the answers, and the components of each student."""
     answers = made_exam(ITEMS, seed=1).responses
     answers[0, 0] = np.nan
     names = [f"s{i:02}" for i in range(len(answers))]
@@ -70,7 +70,10 @@ def test_the_bounds_of_the_papers_estimator_are_told(exam: Exam) -> None:  # noq
     assert len(told) == 4 and all(re.match(r"\d+%", line) for line in told)
 
 
-def test_abilities_are_integrated_out_where_that_is_asked_for(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
+def test_abilities_are_integrated_out_where_that_is_asked_for(
+    exam: Exam,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     said = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl", "--json").json
     assert (
         said["estimator"] == "marginal"
@@ -93,7 +96,10 @@ def test_items_come_with_what_they_are_worth_the_least_first(exam: Exam) -> None
     ]
 
 
-def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
+def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(
+    exam: Exam,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     before = (tmp_path / "answers.csv").read_bytes()
     said = exam(
         "irt", "improve", "answers.csv", "--drop", "10", "--steps", "2", "--model", "2pl", "--json"

@@ -40,11 +40,22 @@ from exam_workbench.store import open_project
 os.environ["EXAM_PROJECT"] = "some.duckdb"
 Path("new.tsv").write_text("".join(f"new-{i}\\t{i} {'word ' * 50}\\n" for i in range(5000)))
 ACTS = [
-    "import passages new.tsv", "bank edit q1/a --text Changed? --note x",
-    "judgments set q1 p1 1", "overrides set q1/a p1 2 --reason r", "tokens add robot --role viewer", "backup",
-    "restore whole.duckdb", "init --project fresh.duckdb", "import project exported --project fresh.duckdb",
-    "export qrels -o old.qrels --save-manifest manifest.json", "export bundle -o old.zip", "export bank -o old.jsonl",
-    "export graded -o old.gz", "export runs -o runs.zip", "export project -o all.zip", "export project -o all",
+    "import passages new.tsv",
+    "bank edit q1/a --text Changed? --note x",
+    "judgments set q1 p1 1",
+    "overrides set q1/a p1 2 --reason r",
+    "tokens add robot --role viewer",
+    "backup",
+    "restore whole.duckdb",
+    "init --project fresh.duckdb",
+    "import project exported --project fresh.duckdb",
+    "export qrels -o old.qrels --save-manifest manifest.json",
+    "export bundle -o old.zip",
+    "export bank -o old.jsonl",
+    "export graded -o old.gz",
+    "export runs -o runs.zip",
+    "export project -o all.zip",
+    "export project -o all",
     "export grades -o grades",
 ]
 OLD = ("old.qrels", "old.zip", "old.jsonl", "old.gz")
@@ -70,7 +81,9 @@ for act in ACTS:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(out):
             code = run_command(act.split())
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited))
-        left = [one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")]
+        left = [
+            one for one in os.listdir() if one.startswith((".", PREFIX)) or one.endswith(".tmp")
+        ]
         project = open_project(Path("some.duckdb"))
         now = len(list_publications(project))
         made, published = now - published, now

@@ -1,4 +1,4 @@
-"""Commands that read do so at the same time, a writer is waited for, and then named by what it is."""
+"""Reading commands run at the same time; they wait for a writer, and then name its kind."""
 
 from __future__ import annotations
 

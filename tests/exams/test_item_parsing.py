@@ -34,8 +34,8 @@ def written(
     return "\n".join([question, *lines, key])
 
 
-# ruff: noqa: E501 The sample items of the paper's appendix (A.4), as the prompt asks a model to
-# write them; keys A, B, A, C.
+# The sample items of the paper's appendix (A.4), in the format that the prompt demands. Their keys
+# are A, B, A and C.
 SAMPLES = [
     (
         "Question: You are an AWS engineer responsible for monitoring the storage usage of your"

@@ -32,7 +32,7 @@ def item(
     at: int, choices: tuple[str, ...], key: int | None, text: str = "What is it?", **more: object
 ) -> Item:
     right = None if key is None else choices[key]
-    return replace(Item(f"exam/{at}", "exam", text, choices, right), **more)  # type: ignore[arg-type]
+    return replace(Item(f"exam/{at}", "exam", text, choices, right), **more)
 
 
 ITEMS = [

@@ -39,7 +39,7 @@ QUERIES = [f"q{number}" for number in range(1, 9)]
 
 
 class Searcher:
-    """A search engine whose passages for query N are N-1, N-2 and N-3, as it is told to misbehave."""
+    """A search engine with passages N-1, N-2 and N-3 for query N; it misbehaves on demand."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()

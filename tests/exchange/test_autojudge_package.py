@@ -1,4 +1,4 @@
-"""Files of ours that the package autojudge-base reads and writes; skipped if it is not installed."""
+"""Files that the package autojudge-base reads and writes; skipped if it is not installed."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from exam_workbench.exchange import bundle_publication, publish_qrels, reproduce
 from exam_workbench.exchange._publication import _WHAT
 from exam_workbench.labels import Policy, leaderboard
 from exam_workbench.store import Project
-from tests.exchange.test_publication import (
+from tests.exchange.test_publication import (  # noqa: F401
     EDITS,
     JUDGE,
     Ran,
@@ -23,7 +23,7 @@ from tests.exchange.test_publication import (
     graded,
     later,
     unpacked,
-)  # noqa: F401
+)
 from tests.made.refusals import refusal
 
 
@@ -38,7 +38,9 @@ def test_later_work_does_not_change_a_bundle(later: Project) -> None:  # noqa: F
     assert remade == made
 
 
-def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: Project) -> None:  # noqa: F811
+def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(
+    graded: Project,  # noqa: F811
+) -> None:
     made = bundle_publication(graded, Policy(), "ann")
     EDITS["a run is replaced"](graded)
     with refusal("bundle-differs", "leaderboard.tex", "leaderboard.tsv", kind=ProjectError):
@@ -58,8 +60,9 @@ def test_a_bundle_whose_readme_is_worded_differently_is_made_again(
 
 @pytest.mark.parametrize("asked", [1, 2, 4])
 def test_a_bundle_states_the_min_rating_that_its_grader_is_cut_at(
-    graded: Project, asked: int
-) -> None:  # noqa: F811
+    graded: Project,  # noqa: F811
+    asked: int,
+) -> None:
     effective = min(asked, JUDGE.max_rating)
     files = unpacked(
         bundle_publication(graded, Policy(grader="judge", min_rating=asked), "ann", binary=True)

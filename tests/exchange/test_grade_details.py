@@ -1,4 +1,4 @@
-"""A graded file carries all that is known of a grade, in fields that its other readers pass over."""
+"""A graded file has all details of a grade, in fields that other programs ignore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaderboards in AutoJudge's long forms: read right or refused, in whatever way a file has them."""
+"""Leaderboards in AutoJudge's long forms: read correctly or refused, in every variant."""
 
 from __future__ import annotations
 

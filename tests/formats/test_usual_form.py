@@ -110,8 +110,8 @@ UNUSUAL = {
     ),
     "a question of ours beyond the machine": line(TWO).replace(
         b'"rankings":',
-        b'"exam_workbench":{"questions":[{"query_id":"q","question_id":"a","text":"b","weight":%d}]},"rankings":'
-        % 2**70,
+        b'"exam_workbench":{"questions":[{"query_id":"q","question_id":"a","text":"b",'
+        b'"weight":%d}]},"rankings":' % 2**70,
     ),
     "nothing of ours": line(TWO).replace(b'"rankings":', b'"exam_workbench":null,"rankings":'),
     "ours twice": line(TWO).replace(

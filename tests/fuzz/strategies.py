@@ -559,7 +559,7 @@ def _value(draw: DrawFn, raws: dict[str, str]) -> Any:
 
 
 def _spoil_text(draw: DrawFn, text: str) -> str:
-    """Return a text in which a line, a cell or a separator is repeated, missing, cut or replaced."""
+    """Return the text with a line, cell or separator repeated, removed, cut or replaced."""
     pieces = re.split(draw(st.sampled_from(("(\n)", "([\t,; \n])"))), text)
     at, other = draw(st.integers(0, len(pieces) - 1)), draw(st.integers(0, len(pieces) - 1))
     whole = pieces[at]

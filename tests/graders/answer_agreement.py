@@ -39,7 +39,7 @@ class Agreement:
 
 
 def self_ratings(data: Path) -> Answers:
-    """Self-ratings 0-5 of FLAN-T5-large for questions and nuggets, as RUBRIC's program reads them."""
+    """Self-ratings 0-5 of FLAN-T5-large for questions and nuggets, as RUBRIC reads them."""
     for passage in _passages(data / "dl23-llmjudge" / "graded.jsonl.gz"):
         for entry in passage["exam_grades"]:
             ratings = {

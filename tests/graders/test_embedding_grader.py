@@ -1,4 +1,4 @@
-"""The embedded grader with its real model: what it prefers, how it cuts, and that it stays offline."""
+"""The embedding grader with its real model: preferences, cuts, and no network access."""
 
 from __future__ import annotations
 

@@ -217,9 +217,7 @@ def test_failures_between_successes_do_not_end_a_job() -> None:
     assert [grade.rating for _, _, grade in outcomes] == [*[None] * 8, 1] * 2
 
 
-def test_failures_that_come_late_and_together_do_not_end_a_job_where_pairs_between_them_got_their_answer() -> (
-    None
-):
+def test_late_failures_at_once_do_not_end_a_job_if_pairs_between_them_got_answers() -> None:
     def behave(seen: Seen) -> Reply:
         if int(seen.prompt.split("?")[0].removeprefix("Question: q")) % 2:
             return rate(seen, 1)

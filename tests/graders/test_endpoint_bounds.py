@@ -222,9 +222,7 @@ def test_an_endpoint_that_reports_nothing_used_uses_up_a_cap_nevertheless() -> N
     assert control.exhausted and server.counts.total() < 200
 
 
-def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_digit_of_another_is_none() -> (
-    None
-):
+def test_an_endpoint_without_schemas_is_asked_in_plain_text_but_not_for_one_stray_digit() -> None:
     with EndpointServer(lambda seen: chat("4")) as server:
         grades = drive(make(server), pairs(5), Control(concurrency=1))
     assert [grade.raw for grade in grades.values()] == ["4"] * 5
@@ -367,9 +365,7 @@ def test_an_endpoint_that_lies_after_a_sound_answer_gets_no_call_beyond_the_few_
     assert server.counts.total() == control.usage.calls <= 5 and server.max_in_flight <= 4
 
 
-def test_under_a_cap_that_bears_the_most_a_call_may_report_calls_are_as_many_as_were_asked_for() -> (
-    None
-):
+def test_a_cap_that_covers_the_dearest_calls_does_not_lower_the_concurrency() -> None:
     control = Control(max_cost=1000, price=Price(1.0, 1.0), concurrency=16)
     with EndpointServer(latency=0.05) as server:
         drive(make(server), pairs(60), control)

@@ -1,4 +1,4 @@
-"""An endpoint that goes away and comes back: the job waits for it, in sight, and goes on by itself."""
+"""An endpoint that disappears and returns: the job shows that it waits, and continues by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys and proxies of an endpoint: where a key is found, where it goes, and that it shows nowhere."""
+"""Keys and proxies of an endpoint: sources and receivers of a key, which is never shown."""
 
 from __future__ import annotations
 

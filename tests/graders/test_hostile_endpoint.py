@@ -65,7 +65,7 @@ def says(text: str, **more: object) -> Case:
 
 def good(rating: int, **more: object) -> Case:
     """A sound answer among odd things."""
-    return Case(lambda seen: chat(json.dumps({"rating": rating}), **{"model": "m", **more}), rating)  # type: ignore[arg-type]
+    return Case(lambda seen: chat(json.dumps({"rating": rating}), **{"model": "m", **more}), rating)
 
 
 def does(reply: Reply) -> Case:

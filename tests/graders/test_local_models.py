@@ -1,4 +1,4 @@
-"""The transformers back end: the library's own code on tiny models that were trained a moment ago."""
+"""The transformers back end: the library's own code on tiny models, trained for the tests."""
 
 from __future__ import annotations
 
@@ -577,7 +577,7 @@ def test_errors_of_fetching_are_told_apart() -> None:
     check_error(explain_loading_error("m", ValueError("odd\nmore")), "model-unusable", "odd")
 
 
-def test_the_identity_of_a_folder_changes_with_its_content_and_that_of_a_hub_model_with_its_revision(
+def test_a_folder_is_identified_by_its_content_and_a_hub_model_by_its_revision(
     t5: str, tmp_path: Path
 ) -> None:
     (tmp_path / "m").mkdir()
@@ -714,9 +714,7 @@ def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(
     assert max(sizes) == 6
 
 
-def test_where_not_even_one_prompt_fits_into_memory_a_sentence_says_so_and_a_fault_of_another_kind_stays_one() -> (
-    None
-):
+def test_a_prompt_too_large_for_the_memory_is_an_error_and_other_faults_stay_the_same() -> None:
     def full(batch: Batch) -> None:
         raise MemoryError
 

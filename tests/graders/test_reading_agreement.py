@@ -20,7 +20,7 @@ from tests.graders.answer_agreement import (
 )
 
 
-def test_no_answer_of_flan_t5_gets_another_number_than_rubrics_but_for_the_kinds_that_the_rules_make(
+def test_answers_of_flan_t5_get_the_numbers_of_rubric_except_for_the_kinds_of_the_rules(
     shared_data: Path,
 ) -> None:
     found = compare_ratings(self_ratings(shared_data))

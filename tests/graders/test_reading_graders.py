@@ -117,7 +117,7 @@ def graded(
 
 
 def label_of(project: Project, grader: str, **more: object) -> dict[tuple[str, str], int | None]:
-    table = list_labels(project, basis(project, Policy(grader=grader, **more)))  # type: ignore[arg-type]
+    table = list_labels(project, basis(project, Policy(grader=grader, **more)))
     return {
         (q, p): None if label != label else int(label)
         for q, p, label in zip(

@@ -54,7 +54,7 @@ ASKED = "\nPassage: {context}\nQuestion: {question}\nRating:"
 
 
 def behave(seen: Seen) -> Reply:
-    """Answer, and report as many tokens as there are, by the rule of thumb that price tags go by."""
+    """Answer, and report the number of tokens by the rule of thumb of price tags."""
     return chat(
         words(seen.prompt), model="m", usage={"prompt_tokens": read(seen), "completion_tokens": 6}
     )

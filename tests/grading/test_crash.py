@@ -156,7 +156,7 @@ class Executioner:
         self.victim: Any = None
         self.left = 0
         self.after = False
-        self._handle, server.shelf.handle = server.shelf.handle, self._watched  # type: ignore[method-assign]
+        self._handle, server.shelf.handle = server.shelf.handle, self._watched
 
     def _watched(self, *request: Any) -> Any:
         self.left -= 1

@@ -86,7 +86,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def grade(project: Project, **more: object) -> Progress:
-    final = run_job(project, make_grader("embedding", {}), Request(**more), "ann")  # type: ignore[arg-type]
+    final = run_job(project, make_grader("embedding", {}), Request(**more), "ann")
     assert final.state == "done", final.message
     return final
 

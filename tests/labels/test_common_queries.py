@@ -48,7 +48,7 @@ SYSTEMS = [f"s{i}" for i in range(6)]
 
 
 def board(queries: list[str], seed: int, source: str = "exam") -> Leaderboard:
-    """A board of random scores on these queries; the same seed scores a query alike on every board."""
+    """A leaderboard of random scores; they depend on seed, system and query only."""
     per_query = {
         run: {q: float(np.random.default_rng([seed, i, int(q[1:])]).random()) for q in queries}
         for i, run in enumerate(SYSTEMS)

@@ -1,4 +1,4 @@
-"""Below half of the pairs that a measure needs, no correlation is given, only how far grading is."""
+"""With less than half of the needed pairs graded: no correlation, only the progress of grading."""
 
 from __future__ import annotations
 

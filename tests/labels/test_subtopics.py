@@ -1,4 +1,4 @@
-"""Leaderboards by subtopic, against the plain leaderboard of each subtopic by itself and by hand."""
+"""Leaderboards by subtopic, against leaderboards of single subtopics and results by hand."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def fill_audited(project: Project) -> None:
         for name, spread in noise.items()
     }
     runs["pleasing"] = {
-        query: sorted(passages[query], key=lambda p, q=query: -ratings[(f"What of {q}?"), p])  # type: ignore[misc]
+        query: sorted(passages[query], key=lambda p, q=query: -ratings[(f"What of {q}?"), p])
         for query in QUERIES
     }
     fill(project, questions, ratings, runs)

@@ -194,7 +194,7 @@ BANK = [
 
 
 def fill(project: Project) -> None:
-    """Import the outlines, the questions of people, the questions by section, and the graded file."""
+    """Import the outlines, people's questions, the questions by section, and the graded file."""
     import_files(project, "queries", [source("outlines.json", OUTLINES)], "ann")
     import_files(project, "bank", [source("tqa.json", LESSONS)], "ann", Options(skip_unknown=True))
     import_files(project, "bank", [jsonl("car.jsonl", BANK)], "ann")

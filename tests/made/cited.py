@@ -1,4 +1,4 @@
-"""Responses whose sentences cite passages, some of them wrongly, and a reader that finds out which."""
+"""Responses whose sentences cite passages, some wrongly, and a reader that finds those."""
 
 from __future__ import annotations
 

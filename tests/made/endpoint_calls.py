@@ -1,4 +1,4 @@
-"""Calls to an endpoint in tests: pairs of questions and passages, and a back end that sends them."""
+"""Calls to an endpoint in tests: pairs of questions and passages, and a back end for them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ METALS = (
 
 
 def item(number: int, key: int = 0, topic: str | None = None) -> Question:
-    """Return item i<number>, about the metal in jar <number>; the choices differ from item to item."""
+    """Return item i<number>, about the metal in jar <number>; choices differ between items."""
     choices = tuple(METALS[(number + at) % len(METALS)] for at in range(4))
     return Question(
         f"i{number}",

@@ -1,4 +1,4 @@
-"""Tests of screens without a browser: the app for one person and the projects in a test's folder."""
+"""Tests of screens without a browser: the app for one person, with projects in a test's folder."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ MARKED = MARKUP.replace(" ", "")
 
 @pytest.fixture
 def small(project: Project) -> Project:
-    """A project with two queries, five questions, seven passages, four runs, grades and judgments."""
+    """A project: two queries, five questions, seven passages, four runs, grades, judgments."""
     put_small(project)
     return project
 

@@ -53,7 +53,7 @@ class Run:
 
 
 def run_words(words: Sequence[str]) -> tuple[int, bytes, str]:
-    """Run `exam` with these words in this process; return its exit code, output and error output."""
+    """Run `exam` with these words in this process; return its exit code, output and errors."""
     out = io.TextIOWrapper(io.BytesIO(), "utf-8")
     err = io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace")
     code: Any = 0

@@ -52,9 +52,10 @@ ANSWERS = {
 }
 
 _FILLER = """
-a an the of in to and is are was by for with on as it that this from what who when where how can rate question answer
-passage context not or be which may use given provided yes no scale best part most all at . , : ; ? ! ( ) - ' " / < >
-{ } [ ] # 0 1 2 3 4 5 6 7 8 9 10 Rating unanswerable Yes No A B C D red leaves drip
+a an the of in to and is are was by for with on as it that this from what who when where how can
+rate question answer passage context not or be which may use given provided yes no scale best part
+most all at . , : ; ? ! ( ) - ' " / < > { } [ ] # 0 1 2 3 4 5 6 7 8 9 10
+Rating unanswerable Yes No A B C D red leaves drip
 """
 FILLER = _FILLER.split()
 

@@ -18,7 +18,10 @@ from pages.parts.shared.screens import SCREENS
 from tests.made.visitor import Visitor, Window
 
 FOR_VIEWERS = ("home", "leaderboard", "measures")
-DEEP = "project=test&query=q1&question=q1%2Fa&passage=p1&system=fine&compared=q1&search=Zan&author=olga&role=organizer"
+DEEP = (
+    "project=test&query=q1&question=q1%2Fa&passage=p1&system=fine&compared=q1&search=Zan"
+    "&author=olga&role=organizer"
+)
 VIEWS = ("Leaderboard", "All boards", "Two boards", "Two systems", "By budget", "Significance")
 
 
@@ -89,7 +92,7 @@ def _press_all(tab: Window, hidden: Window) -> None:
 
 
 def _components(tab: Window, hidden: Window) -> None:
-    """Report clicks in components, on leaderboards that a viewer sees and with ids of hidden ones."""
+    """Report clicks in components, on leaderboards that a viewer sees and with hidden ids."""
     told = {"open": "fine", "ask": "q1", "detail": "q1", "passage": "p1", "question": "q1/a"}
     events = json.dumps([{"event": event, "value": value} for event, value in told.items()])
     for shown in tab, hidden:

@@ -185,7 +185,7 @@ class Window:
             self.drawn.append(message)
 
     def send(self, *widgets: WidgetState, fragment: str = "") -> None:
-        """Send the request of `run` without waiting: for an unknown part there is never a response."""
+        """Send the request of `run` without waiting: an unknown part never gets a response."""
         asked = BackMsg()
         state = asked.rerun_script
         state.query_string, state.fragment_id = self.query, fragment
@@ -243,7 +243,7 @@ class Window:
         return any(f"-{key}" in name for name in names)
 
     def fetch(self, file: str) -> str:
-        """Request a file that is made on demand; return its address, or an empty text if refused."""
+        """Request a file that is made on demand; return its address, or "" if refused."""
         asked = BackMsg()
         wanted = asked.backend_operation_request
         wanted.request_id, wanted.session_id, wanted.deferred_file.file_id = "1", self.session, file

@@ -1,4 +1,4 @@
-"""Measures: trec_eval's own numbers, real runs, and the cases in which trec_eval itself would die."""
+"""Measures: trec_eval's own numbers, real runs, and the cases that would crash trec_eval."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_averages_match_trec_evals_summary(shared_data: Path) -> None:
 
 
 def test_skipped_queries_count_zero_in_the_reference_leaderboard(shared_data: Path) -> None:
-    """The reference numbers are means over all 25 queries: `random2_miss5` tells zero from ignore."""
+    """The reference numbers are means over all 25 queries; `random2_miss5` shows this."""
     folder = shared_data / "dl23-llmjudge"
     reference = json.loads((folder / "reference" / "scores-ndcg10.json").read_text())
     qrels = read_qrels(folder / "qrels-nist.txt")

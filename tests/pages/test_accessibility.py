@@ -1,4 +1,4 @@
-"""No screen shuts anybody out: axe-core finds nothing serious on any of them, in light and in dark."""
+"""Accessibility: axe-core finds nothing serious on any screen, in light and in dark."""
 
 from __future__ import annotations
 

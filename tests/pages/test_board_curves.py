@@ -1,4 +1,4 @@
-"""The leaderboard's view by budget: lines of systems, Judged@k, and where to grade what is missing."""
+"""The leaderboard's view by budget: lines of systems, Judged@k, and a link to grade the rest."""
 
 from __future__ import annotations
 

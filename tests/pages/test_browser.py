@@ -295,7 +295,7 @@ def test_what_an_address_chooses_holds_on_the_next_screen(
     expect(page.locator(".st-key-weights input")).to_be_checked()
 
 
-def test_edits_survive_the_browser_and_a_killed_server_and_a_deep_link_is_the_first_thing_that_the_next_is_asked(
+def test_edits_survive_the_browser_and_a_killed_server_and_the_next_one_opens_a_deep_link(
     app_server: Callable[[Path], Server], page: Page, tmp_path: Path
 ) -> None:
     make(tmp_path, "another")

@@ -54,7 +54,7 @@ class Judge:
         return self.page.get_by_role("heading", level=2).inner_text()
 
     def wait_until_taken(self) -> None:
-        """Wait until the server has taken all that was said here, which the tab keeps until then."""
+        """Wait until the server has all values given here; the tab keeps them until then."""
         self.page.wait_for_function("() => localStorage.getItem('exam-workbench-judging') === null")
 
     def come_back(self) -> None:

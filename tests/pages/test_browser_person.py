@@ -1,4 +1,4 @@
-"""Who works in a browser, two windows of one person, and the keys of the bank, in a real browser."""
+"""The person in a browser, two windows of one person, and the bank's keys, in a real browser."""
 
 from __future__ import annotations
 

@@ -386,7 +386,8 @@ HOSTILE = {
         None,
     ),
     "directions": (
-        "شكرا على القراءة! \u202eback\u202c שלום (abc) 🙂👩\u200d👩\u200d👧 e\u0301\u0302\u0303 end",
+        "شكرا على القراءة! \u202eback\u202c שלום"
+        " (abc) 🙂👩\u200d👩\u200d👧 e\u0301\u0302\u0303 end",
         None,
     ),
     "controls": (
@@ -536,7 +537,8 @@ SEEN = """
 window.seen = new Set();
 const look = (node) => {
   for (const one of node.querySelectorAll("*")) {
-    if (one.matches(".label .chip, .chip:not(.rnone), mark")) window.seen.add(one.className || one.tagName);
+    if (one.matches(".label .chip, .chip:not(.rnone), mark"))
+      window.seen.add(one.className || one.tagName);
     if (one.shadowRoot) look(one.shadowRoot);
   }
   requestAnimationFrame(() => node === document && look(document));

@@ -1,4 +1,4 @@
-"""What is done in the question bank is done once, wherever Streamlit ends the run that took it in."""
+"""Actions in the question bank happen once, even if Streamlit ends the run that received them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Sessi
 
 
 def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
-    """Acts that the browser sends with every run from here on, until it hears that they were done."""
+    """Acts that the browser sends with every run from now on, until they are confirmed."""
     place = {"window": bank_window.current_window().token, "project": project.name, "author": "ann"}
     first = bank_window.current_window().done + 1
     session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}

@@ -105,7 +105,7 @@ def open_case(app: AppTest) -> str:
 
 
 def other_rows(app: AppTest) -> list[str]:
-    """The passages of another list than the queue, by what stands between the tags of their texts."""
+    """The passages of a list other than the queue: their texts, without tags."""
     texts = [
         part.split("</div>")[0] for part in html(app).split('<div class="text" dir="auto">')[1:]
     ]

@@ -49,7 +49,11 @@ def part():
 if __name__ == "__main__":
     st.text("The screen is whole.")
     st.button("Break the click", on_click=click, args=(LookupError("in a click"),))
-    st.button("Refuse the click", on_click=click, args=(InputError("empty-note", "The note is empty.", "Say why."),))
+    st.button(
+        "Refuse the click",
+        on_click=click,
+        args=(InputError("empty-note", "The note is empty.", "Say why."),),
+    )
     part()
 else:
     app = st.App(__file__, on_script_error=error_messages.show)

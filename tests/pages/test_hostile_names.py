@@ -56,7 +56,8 @@ __all__ = ["served"]
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
 LONG = "w" * 100_000
 WILD = re.compile(
-    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
+    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|"
+    r"(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
 )
 """What of `MARKUP` is left in Markdown: shortcodes are looked for when the escapes are gone
 already.
@@ -97,7 +98,7 @@ def _of(node: Any) -> Iterator[tuple[str, str]]:
 
 
 def _column_helps(proto: Any) -> Iterator[str]:
-    """The tooltips of a table's columns, which are Markdown; names and cells of tables are plain."""
+    """The tooltips of a table's columns, which are Markdown, unlike names and cells."""
     if columns := getattr(proto, "columns", "") if type(proto).__name__ == "Dataframe" else "":
         for column in json.loads(columns).values():
             yield str(column.get("help") or "")

@@ -41,7 +41,7 @@ def serve(
 ) -> None:
     """Have a server with tabs that were closed and may come back for so long."""
     storage = MemorySessionStorage(ttl_seconds=seconds)  # type: ignore[arg-type]
-    sessions = WebsocketSessionManager(storage, uploads, SimpleNamespace(), None)  # type: ignore[arg-type]
+    sessions = WebsocketSessionManager(storage, uploads, SimpleNamespace(), None)
     for tab in tabs:
         storage.save(SessionInfo(None, tab, 1))  # type: ignore[arg-type]
     found = SimpleNamespace(_session_mgr=sessions, uploaded_file_mgr=uploads)

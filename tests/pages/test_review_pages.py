@@ -1,4 +1,4 @@
-"""The screens for review in Streamlit's own test harness: changes between states, export, activity."""
+"""The review screens in Streamlit's own test harness: changes between states, export, activity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server whose secrets cannot be read, or that demands a login which they lack, lets nobody in."""
+"""A server refuses access if its secrets are unreadable or lack the login that it demands."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ st.multiselect("choices", [1, 2])
 st.slider("slider")
 st.segmented_control("segments", [1, 2], default=1)
 st.metric("metric", 1)
-st.vega_lite_chart({"data": {"values": [{"a": 1}]}, "mark": "point", "encoding": {"x": {"field": "a"}}})
+st.vega_lite_chart(
+    {"data": {"values": [{"a": 1}]}, "mark": "point", "encoding": {"x": {"field": "a"}}}
+)
 with st.popover("popover"):
     st.text("inside")
 with st.form("form"):

@@ -127,7 +127,7 @@ def test_after_the_clock_was_put_back_tokens_are_seen_in_use_and_no_query_stays_
     assert held == ["ann"] and not [
         one for one in list_audit_assessors(project, audit) if one.query_id
     ]
-    dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}  # type: ignore[union-attr]
+    dealt = {deal(project, audit, name).query.query_id for name in ("bob", "cara")}
     assert len(dealt) == 2
     project.close()
 

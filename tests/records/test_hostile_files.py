@@ -1,4 +1,4 @@
-"""A project file from another person runs nothing, reads nothing and writes nothing outside itself."""
+"""Another person's project file runs nothing, and reads and writes nothing outside itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A project is renamed, removed and restored with its copies and backups; refusals change nothing."""
+"""Projects are renamed, removed and restored with copies and backups; refusals change nothing."""
 
 from __future__ import annotations
 

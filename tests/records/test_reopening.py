@@ -68,7 +68,7 @@ def test_what_only_reads_is_repeated_where_it_was_hit(filled: Project):
     assert len(tries) == 2
 
 
-def test_a_question_at_which_the_engine_gives_up_every_time_is_an_error_with_a_next_step_and_others_go_on(
+def test_a_read_at_which_the_engine_always_gives_up_is_an_error_and_others_go_on(
     filled: Project,
 ):
     with refusal("database-failed", kind=EngineError):

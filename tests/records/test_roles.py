@@ -234,7 +234,7 @@ def test_each_role_may_do_what_the_table_says_and_nothing_else(project: Project,
     may = [
         act for act, do in DONE.items() if not refused(lambda do=do: do(as_(project, name), name))
     ]
-    assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]  # type: ignore[arg-type]
+    assert may == [act for act, rule in ACTS.items() if ROLES.index(rule.role) <= ROLES.index(role)]
 
 
 def test_whoever_has_the_file_may_do_everything_under_any_name(project: Project) -> None:
@@ -516,7 +516,7 @@ def test_the_last_organizer_stays(project: Project) -> None:
 
 def test_what_is_said_of_people_is_checked(project: Project) -> None:
     for said, reason in (
-        (lambda: set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),  # type: ignore[arg-type]
+        (lambda: set_member(project, "x@x.org", "king", "shell"), ("unknown-role",)),
         (lambda: set_member(project, " ", "viewer", "shell"), ("invalid-identity",)),
         (
             lambda: set_member(project, "x@x.org", "viewer", "shell", "olga"),

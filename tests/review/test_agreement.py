@@ -57,7 +57,7 @@ NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
 RATINGS = (5, 4, 3, 2, 1, 0)
 
 
-# --- coefficients -----------------------------------------------------------------------------------------------
+# --- coefficients ---------------------------------------------------------------------------------
 
 
 def _table(rows: tuple[int, ...], columns: tuple[int, ...], counts: list[list[int]]) -> CrossTable:
@@ -161,7 +161,7 @@ def test_alpha_is_undefined_without_pairs_and_without_variation(values: list[lis
     assert found.undefined
 
 
-# --- which values say the same ----------------------------------------------------------------------------------
+# --- which values say the same --------------------------------------------------------------------
 
 
 def test_labels_are_fitted_to_judgments_as_the_papers_do() -> None:
@@ -198,7 +198,7 @@ def test_where_nothing_is_relevant_no_positive_label_agrees() -> None:
     assert match_scales((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
 
 
-# --- merging ----------------------------------------------------------------------------------------------------
+# --- merging --------------------------------------------------------------------------------------
 
 
 def test_merged_values_add_up_and_keep_their_names() -> None:
@@ -213,7 +213,7 @@ def test_merged_values_add_up_and_keep_their_names() -> None:
     assert merge_values(table, [(3, 0), (2, 1)], [(2, 1, 0, -2), ()]).row_names == ("0, 3", "1–2")
 
 
-# --- TREC DL 2023, as RUBRIC's program tabulates it -------------------------------------------------------------
+# --- TREC DL 2023, as RUBRIC's program tabulates it -----------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -371,7 +371,7 @@ def test_two_graders_are_compared_on_the_passages_that_both_labelled(dl23) -> No
     )
 
 
-# --- small projects ---------------------------------------------------------------------------------------------
+# --- small projects -------------------------------------------------------------------------------
 
 A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
 OTHER = GraderSpec("other grader", "self-rating", "other")
@@ -531,7 +531,7 @@ def test_a_latex_table_escapes_names(own: Project) -> None:
     assert found.count(r"\\" + "\n") == 4
 
 
-# --- the command ------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, str, str]:

@@ -160,7 +160,7 @@ def _same(a: Leaderboard, b: Leaderboard) -> None:
 
 @pytest.mark.parametrize("seed", range(examples(3)))
 def test_impact_equals_saving_and_computing_again_where_queries_are_topics(project, seed):
-    """Questions move between subtopics too; one topic has questions of its own and a topic in turn."""
+    """Questions also move between subtopics; one topic has own questions and a topic in turn."""
     dice = Random(seed)
     topics = ["q1/a", "q1/b", "q2/a", "q1/a/c"]
     asked = [Question(f"other {words}", "q3", words, active=False) for words in WORDINGS]

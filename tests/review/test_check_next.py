@@ -122,7 +122,7 @@ def brute_force(
         values[check.row][giving] = check.target
     shift = sum(abs(after[run] - before[run]) for run in before)
     moved = sum(abs(after[run] - before[run]) > 1e-12 for run in before)
-    return shift, moved, swaps, None if None in kappas else kappas[1] - kappas[0]  # type: ignore[operator]
+    return shift, moved, swaps, None if None in kappas else kappas[1] - kappas[0]
 
 
 SIDES: list[tuple[str, Side, Side, int]] = [

@@ -40,12 +40,14 @@ FURTHER = {
 }
 READING = [one.name for one in every_operation() if one.may_read and not one.at_shell]
 HIDDEN = f"""
-UPDATE judgments SET value = 0 FROM sources s WHERE s.source_key = judgments.source_key AND s.name = 'assessor: bob';
+UPDATE judgments SET value = 0 FROM sources s
+WHERE s.source_key = judgments.source_key AND s.name = 'assessor: bob';
 UPDATE overrides SET rating = 0, reason = 'other' WHERE author = 'bob';
 UPDATE settlings SET right_value = 0, rating = 0, reason = 'other' WHERE author = 'bob';
 UPDATE support_values SET value = 0, reason = 'other' WHERE author = 'bob';
 UPDATE activity SET detail = replace(detail, '"value":2', '"value":0') WHERE act = 'set support';
-UPDATE activity SET detail = replace(replace(detail, '{SECRET}', 'other'), ':3', ':0') WHERE author = 'bob';
+UPDATE activity SET detail = replace(replace(detail, '{SECRET}', 'other'), ':3', ':0')
+WHERE author = 'bob';
 """
 
 

@@ -1,4 +1,4 @@
-"""The API: who is let in, what a role may ask, and that nobody reads or writes files of the server."""
+"""The API: sign-in, rights of roles, and no access to files of the server."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def read_elsewhere(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         if one.may_read and one.name not in ("graders test", "backup", "audit graders")
     ],
 )
-def test_a_reading_command_works_while_another_process_reads_and_prints_the_same_bytes_through_the_server(
+def test_a_command_reads_while_another_process_does_and_prints_the_same_through_the_server(
     read_elsewhere: Path,
     held: dict[str, Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -232,7 +232,7 @@ def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_now
     assert find_door(path) is None
 
 
-def test_a_door_that_was_copied_with_its_project_does_not_lead_what_is_done_to_the_copy_to_the_original(
+def test_a_door_copied_with_its_project_does_not_lead_changes_of_the_copy_to_the_original(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "some.duckdb"
@@ -374,7 +374,7 @@ def test_a_file_that_cannot_be_put_in_its_place_is_not_on_record(
     )
 
 
-def test_only_the_caller_says_that_files_are_in_their_places_and_one_that_goes_away_leaves_no_record(
+def test_only_the_caller_says_that_files_are_in_place_and_one_that_leaves_has_no_record(
     held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     path = held["placed"]

@@ -59,7 +59,8 @@ def shown_questions(person: Person) -> dict[str, tuple[str, float, bool]]:
     """Text, weight and activity of the questions on the screen, by id."""
     rows = person.page.locator("[data-question]").evaluate_all(
         """rows => rows.map(row => [row.dataset.question, row.querySelector('textarea').value,
-          Number(row.querySelector('input[type=number]').value), row.querySelector('[data-key=active]').checked])"""
+          Number(row.querySelector('input[type=number]').value),
+          row.querySelector('[data-key=active]').checked])"""
     )
     return {key: tuple(shown) for key, *shown in rows}
 
@@ -232,7 +233,7 @@ def override(person: Person) -> str:
 
 @act(4, GRADING)
 def grade(person: Person) -> str:
-    """Start a job; then wait for its end, pause and resume it, cancel it, or go to another screen."""
+    """Start a job; then wait for its end, pause and resume it, cancel it, or leave the screen."""
     person.warned = True
     then = person.random.choice(("wait", "pause", "cancel", "leave"))
     if not person.known()["busy"]:

@@ -239,7 +239,7 @@ def _states(person: Person) -> tuple[Any, Any]:
         measure = page.get_by_role("combobox", name=re.compile("Measure")).first.input_value()
         against = page.locator(".st-key-against input").first.input_value()
         scores = person.fact("board", measure=measure, against=against)
-        return [{run: round(score, 9) for run, score in pairs} for pairs in (rows, scores.items())]  # type: ignore[return-value]
+        return [{run: round(score, 9) for run, score in pairs} for pairs in (rows, scores.items())]
     return None, None
 
 

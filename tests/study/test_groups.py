@@ -56,9 +56,7 @@ def test_a_group_ends_where_any_two_of_it_differ_though_the_first_differs_from_n
     assert group_alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
 
 
-def test_systems_that_score_the_same_everywhere_are_alike_and_untested_pairs_are_not_said_to_be() -> (
-    None
-):
+def test_systems_with_the_same_scores_everywhere_are_alike_and_untested_pairs_are_not() -> None:
     assert group_alike(FOUR, pairs([], SAME)).groups == [(0, 3)]
     assert group_alike(FOUR, pairs([], SAME)).untested == []
     for why in (NO_SPREAD, NO_QUERIES):

@@ -127,7 +127,7 @@ class TestOnTrecDeepLearning2020:
     @pytest.fixture(scope="class")
     @classmethod
     def table(cls, dl20: Project) -> MetaTable:
-        """Every source at the min ratings 1, 3 and 5 up to the first that its scale does not reach."""
+        """Every source at min ratings 1, 3 and 5, up to the first beyond its scale."""
         rows = [
             Row(name, Policy(min_judgment=level))
             for name in list_methods(dl20)

@@ -42,7 +42,7 @@ def _fill(project: Project) -> None:
 
 
 def test_a_judge_is_classified_over_the_distinct_passages_of_all_runs(project: Project) -> None:
-    """p1 and q2's p4 rightly relevant, p2 wrongly, p3 missed; p5 has no judgment, q2's p1 no label."""
+    """p1 and q2's p4 are hits, p2 is wrong, p3 missed; p5 has no judgment, q2's p1 no label."""
     _fill(project)
     found = compare_selection(project, top_k=3, measures=["P@1"]).overall
     assert (

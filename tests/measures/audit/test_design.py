@@ -1,4 +1,4 @@
-"""Who is drawn: weights of ranks, chances that add up to the budget, and the same sample anywhere."""
+"""Sampling: weights of ranks, chances that add up to the budget, the same sample everywhere."""
 
 from __future__ import annotations
 

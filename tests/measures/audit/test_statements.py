@@ -87,7 +87,7 @@ POOL = pool_of(WEIGHTS, COLUMNS)
 def audited(
     seed: int, batches: int = 2, budget: float = 60
 ) -> tuple[list[Batch], Array, Array, Array]:
-    """Batches that learn, with what was revealed of the gains: batches, plan, gains, predictions."""
+    """Batches that learn from the revealed gains: batches, plan, gains, predictions."""
     size, n = passage_importance(WEIGHTS.w), len(GAINS)
     planned = planned_chances(size, [budget / batches] * batches)
     known, spread, gains = np.zeros(n, bool), np.ones(n), np.full(n, np.nan)
