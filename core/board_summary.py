@@ -168,7 +168,7 @@ class BoardSummary:
 
     @property
     def queries(self) -> str:
-        """The part on the queries in the mean, such as "Over 3 of 54 queries; 51 wait for grades"."""
+        """The part on the queries in the mean: "Over 3 of 54 queries; 51 wait for grades"."""
         own = self.compared.queries.board if self.official and self.compared else None
         elsewhere = 0 if own is None else own - len(self.board.query_ids)
         counted = counted_queries(self.board.query_ids, self.board.ungraded, elsewhere)

@@ -133,7 +133,7 @@ class ProjectError(WorkbenchError):
 
 
 class EngineError(ProjectError):
-    """The database engine failed during work that could not be repeated. The project is open again."""
+    """The database engine failed during work that cannot be repeated. The project is open again."""
 
 
 class NotAllowed(WorkbenchError):

@@ -257,7 +257,7 @@ class Project:
     def per_query(
         self, measure: str = DEFAULT_MEASURE, *, source: str = "exam", **settings: Any
     ) -> Frame:
-        """Return the score of each run per query: run, query_id, measure, value. See `leaderboard`."""
+        """Return each run's score per query: run, query_id, measure, value. See `leaderboard`."""
         board = self._board(measure, source, settings)
         rows = [
             (system.run, query, board.measure, value)
@@ -408,7 +408,7 @@ def _run_sources(
 
 
 def _ranked_source(name: str, given: Ranked, value: str = "score") -> Source:
-    """Return the source of a run or of judgments. `name` is the run's name unless the data has one."""
+    """Return the source of a run or of judgments. `name` names a run whose data has no name."""
     if isinstance(given, FilePath):
         return Source.of(given)
     if isinstance(given, Mapping):

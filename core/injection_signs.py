@@ -41,16 +41,15 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         r" answered (?:here|in)\b",
     ),
     "gives instructions": (
-        rf"\b(?:ignore|disregard|forget)\b{_SENTENCE}"
-        r" (?:instructions?|questions?|prompts?|rules)\b",
+        rf"\b(?:ignore|disregard|forget)\b{_SENTENCE} (?:instructions?"
+        r"|questions?|prompts?|rules)\b",
         r"\b(?:ignore|disregard|forget) (?:all|everything|anything)(?: of)?"
         r" (?:that|what|said|above|before)\b",
         rf"\b(?:dear|hello|hey) {_GRADER}\b",
         rf"\b(?:note|message|instructions?) (?:to|for) (?:the |all )?{_GRADER}s?\b",
         r"\bdo not (?:judge|rate|grade|write no|answer no)\b",
-        r"\b(?:the )?(?:grader|llm|assistant|language model) (?:is|will|must|shall|should|has"
-        rf" to)\b{_SENTENCE}"
-        r"\b(?:rate|rating|grade|test mode)\b",
+        r"\b(?:the )?(?:grader|llm|assistant|language model) (?:is|will|must|shall|should"
+        rf"|has to)\b{_SENTENCE}\b(?:rate|rating|grade|test mode)\b",
         r"\b(?:always|only) (?:rate|grade|answer yes|reply with|respond with)\b",
     ),
     "imitates a chat role": (

@@ -1,4 +1,4 @@
-"""Locations of the app's files and a user's projects: in the clone, or with the installed package."""
+"""Locations of the app's files and a user's projects: in the clone or the installed package."""
 
 from __future__ import annotations
 

@@ -44,11 +44,11 @@ _EITHER = _word_set(
     "hr hrs kg km cm mm oz lb lbs ft",
 )
 _OPENERS = _word_set(
-    "the a an this that these those it its he she we they you i there here in on at by for from"
-    " with",
+    "the a an this that these those it its he she we they you i there here in on"
+    " at by for from with",
     "as if when while where after before since although though because but and or so yet however",
-    "moreover also then thus therefore some many most other his her their our my your one what who"
-    " how",
+    "moreover also then thus therefore some many most other his her their our my"
+    " your one what who how",
     "why which to",
 )
 # A shorter line without a final punctuation mark is a heading or an item, not wrapped text.

@@ -62,7 +62,7 @@ _CLEAN = bytes(sign for sign in range(256) if not _UNCLEAN.match(chr(sign)))
 
 
 def all_clean(texts: Iterable[str]) -> bool:
-    """Return whether `clean_text` would change none of many texts. One check of all is much faster."""
+    """Return whether `clean_text` would change none of many texts. One check of all is faster."""
     try:
         return not "".join(texts).encode().translate(None, _CLEAN)
     except UnicodeEncodeError:
@@ -193,16 +193,18 @@ def _cut_middle(line: str, longest: int) -> str:
 
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _MARKED = (
-    r"(?:(?:chunk|cit(?:e|ation)|context|doc(?:ument)?|note|passage|ref(?:erence)?|result|snippet|source|web|[dpqs])s?"
-    r"[\s:.#_-]{0,3})?\d{1,3}"
+    r"(?:(?:chunk|cit(?:e|ation)|context|doc(?:ument)?|note|passage|ref(?:erence)?|result|snippet"
+    r"|source|web|[dpqs])s?[\s:.#_-]{0,3})?\d{1,3}"
 )
 _CITATION = re.compile(
-    rf"\[{{1,2}}\s?\^?\s?{_MARKED}(?:\s?[-–,;&]\s?\^?{_MARKED})*\s?\^?(?:†[^\[\]]{{0,60}})?\]{{1,2}}"
+    rf"\[{{1,2}}\s?\^?\s?{_MARKED}(?:\s?[-–,;&]\s?\^?{_MARKED})*\s?\^?"
+    rf"(?:†[^\[\]]{{0,60}})?\]{{1,2}}"
     r"(?:\(\s?https?://[^\s()]{1,500}\s?\))?"
     r"|\[(?=[^\[\]\s]{0,80}[_#])(?=[^\[\]\s]{0,80}\d)[^\[\]\s]{1,80}\]|\[citation needed\]"
     r"|【[^【】]{1,80}】|<sup>[^<>]{1,40}</sup>"
     # Superscripts count only after a word or a mark: "km²" and "10⁶" are a unit and a number.
-    rf"|(?:(?<=[^\W\d_]{{3}})|(?<=[^\w\s]))[{_SUPERSCRIPT}]{{1,3}}(?:[⁻,˒⁾][{_SUPERSCRIPT}]{{1,3}}){{0,9}}(?![^\W_])",
+    rf"|(?:(?<=[^\W\d_]{{3}})"
+    rf"|(?<=[^\w\s]))[{_SUPERSCRIPT}]{{1,3}}(?:[⁻,˒⁾][{_SUPERSCRIPT}]{{1,3}}){{0,9}}(?![^\W_])",
     re.IGNORECASE,
 )
 

@@ -394,7 +394,7 @@ def entropy(chances: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class GradeDetail:
-    """The parts of a grade in a file except its rating and answer; the fields are those of `Grade`."""
+    """The parts of a grade in a file except rating and answer; the fields are those of `Grade`."""
 
     defaulted: bool = False
     confidence: float | None = None

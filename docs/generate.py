@@ -48,9 +48,9 @@ With `--json`, a reading command prints one JSON object on standard output and n
 """
 API_INTRODUCTION = """# API
 
-[Use the API](../how-to/use-the-api.md) explains tokens, roles and errors. A running server describes these routes as
-OpenAPI at `/api/v1/openapi.json`. `GET` takes the parameters in the query string, `POST` as a JSON object or as a form.
-Parameters of the type `file` need a form.
+[Use the API](../how-to/use-the-api.md) explains tokens, roles and errors. A running server
+describes these routes as OpenAPI at `/api/v1/openapi.json`. `GET` takes the parameters in the query
+string, `POST` as a JSON object or as a form. Parameters of the type `file` need a form.
 """
 PYTHON_INTRODUCTION = """# Python package
 
@@ -134,7 +134,7 @@ def type_of(schema: Mapping[str, Any]) -> str:
 
 
 def parameters_of(route: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """Return name, type, need and description of each parameter of a route of an OpenAPI document."""
+    """Return name, type, need and description of each parameter of a route in OpenAPI."""
     if "parameters" in route:
         return [
             (

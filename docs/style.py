@@ -26,7 +26,9 @@ FORBIDDEN = {
     r"\bwh(?:at|ich)ever\b": "any",
     r"\bwhat (?:was|were|comes?|came|stands?|follows|differs)\b(?!.*\?)": "the name of the thing",
     r"(?:, |\bonly |\bhere )where (?:it|there|that|they|the|a|an|no)\b|^where there\b": "if, when",
-    r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": "is not a ..., 'No ...' or 'Unknown ...'",
+    r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|such\b)[a-z]+": (
+        "is not a ..., 'No ...' or 'Unknown ...'"
+    ),
     r"(?<!there )\b(?:is|are|be|was|were) none\b": "No ... yet",
     r"\bbeside\b": "next to, in addition to",
     r"\b(?:anew|once more|likewise|thereof|wherever)\b": "again, also, if",
@@ -34,7 +36,9 @@ FORBIDDEN = {
     r"\bsay (?:how|what|which|who|whether|until|if)\b": "Show, Report, Set",
     r"\b(?:but|save) for\b": "except",
     r"\b(?:is|are|was|were) (?:told|said)\b": "the subject and its verb",
-    r"\b(?:take|taken|takes|put|puts|bring|brings|brought)(?: \w+)? back\b": "undo, withdraw, restore",
+    r"\b(?:take|taken|takes|put|puts|bring|brings|brought)(?: \w+)? back\b": (
+        "undo, withdraw, restore"
+    ),
     r"\b(?:stands?|stood)\b": "is",
     r"\bkey facts?\b": "nugget",
 }
@@ -47,9 +51,8 @@ TECHNICAL = re.compile(r"\bSELECT\b|\bFROM\b|\bWHERE\b|\bJOIN\b|\(\?[:!=i]|\\b|:
 """SQL statements, regular expressions and style sheets, which are not texts."""
 
 MARKERS = (
-    r"\b[Ww]hat"
-    r" (?:is|are|was|were|it|they|he|she|one|comes?|came|has|had|can|may|people|somebody|others|the|stands?"
-    r"|needs?|takes?|follows|differs|belongs?|nobody|does|did|goes|waits?)\b",
+    r"\b[Ww]hat (?:is|are|was|were|it|they|he|she|one|comes?|came|has|had|can|may|people|somebody"
+    r"|others|the|stands?|needs?|takes?|follows|differs|belongs?|nobody|does|did|goes|waits?)\b",
     r"\b[Ww]h(?:o|at|ich)ever\b",
     r"\b(?:[Ss]omebody|[Nn]obody|[Ee]verybody)\b",
     r"(?:, |\bonly |[Ww]here )where"
@@ -59,9 +62,8 @@ MARKERS = (
     r"\b(?:is|are|has|have|be|was|were) none\b",
     r"\b[Bb]eside\b",
     r"\b(?:anew|once more)\b",
-    r"\b[Ll]et"
-    r" (?:somebody|nobody|several|people|no|the|a|an|it|what|whoever|others|students|RUN|IDENTITY|this|all"
-    r"|no more)\b",
+    r"\b[Ll]et (?:somebody|nobody|several|people|no|the|a|an|it|what|whoever|others|students|RUN"
+    r"|IDENTITY|this|all|no more)\b",
     r"\bSay (?:how|what|which|who|whether|until)\b",
     r"\bone (?:can|may|looks|sees|has|is to|might|wants|does|reads|chooses|needs)\b",
     r"\b(?:but for|save for)\b",

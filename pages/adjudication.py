@@ -133,8 +133,8 @@ project.require("adjudicate")
 if not review.may_decide(project, ui.person()):
     ui.end_empty_screen(
         "Nothing for you to adjudicate.",
-        "Organizers make double assignments on the People screen. You cannot adjudicate your own"
-        " queries.",
+        "Organizers make double assignments on the People screen. You cannot"
+        " adjudicate your own queries.",
         "people",
         code="nothing-to-decide",
     )

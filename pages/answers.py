@@ -23,8 +23,7 @@ if not answer_settings.generator_models(project):
     if answers.missing_data(project).answers:
         st.caption(
             ":material/info: No query has gold answers, so GPT-Eval is unavailable. Import queries"
-            " with gold answers"
-            " on the Home screen."
+            " with gold answers on the Home screen."
         )
     if jobs.current_job(project, "answers") is None:
         st.container(key="no-answers").markdown(

@@ -1,4 +1,4 @@
-"""Audit: judgments of a random sample correct the machine's leaderboard and show its uncertainty."""
+"""Audit: judgments of a random sample correct the leaderboard and show its uncertainty."""
 
 import streamlit as st
 

@@ -108,14 +108,12 @@ def draw_completeness(state: labels.Readiness, ungraded: list[str]) -> None:
         (
             state.failed or state.ungraded,
             f"{labels.graded_sentence(state.rated, state.needed)}. Of {state.needed:,} pairs,"
-            f" {state.ungraded:,} are"
-            f" ungraded and {state.failed:,} failed.",
+            f" {state.ungraded:,} are ungraded and {state.failed:,} failed.",
         ),
         (
             ungraded,
             f"The file includes {ui.plain(labels.queries_with_ungraded(ungraded))}. Grade them"
-            " first: their labels may"
-            " change.",
+            " first: their labels may change.",
         ),
         (
             state.without_text,

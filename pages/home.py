@@ -12,8 +12,7 @@ from pages.parts.shared import readiness, scoring_settings, ui
 
 WHAT_THIS_IS = (
     "People write exam questions, and a grader (an LLM judge) rates how well passages answer them."
-    " Relevance labels,"
-    " qrels and leaderboards are derived from the ratings."
+    " Relevance labels, qrels and leaderboards are derived from the ratings."
 )
 SAID_FOR = timedelta(days=7)
 """Time for which Home announces a new default grader."""
@@ -130,8 +129,8 @@ def qrels_download(project: Project) -> None:
         icon=":material/download:",
         on_click="ignore",
         help=(
-            "Labels of the newest bank version. The Export screen shows their basis and has more"
-            " files."
+            "Labels of the newest bank version. The Export screen shows their basis"
+            " and has more files."
         ),
         key="download qrels",
     )

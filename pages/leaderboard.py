@@ -38,7 +38,8 @@ STYLE = """
   .st-key-board-head button p { font-size: 0.74rem; } }
 .st-key-summary { gap: 0.1rem 0.5rem; flex-wrap: wrap; }
 .st-key-summary button { min-height: 1.8rem; padding: 0; }
-.st-key-summary button p { font-size: 1rem; text-decoration: underline dotted; text-underline-offset: 0.25rem; }
+.st-key-summary button p { font-size: 1rem; text-decoration: underline dotted;
+  text-underline-offset: 0.25rem; }
 .st-key-summary button :is([data-testid="stIconMaterial"], svg) { display: none; }
 """
 STAR = "\N{BLACK STAR}"
@@ -87,8 +88,8 @@ def optional_columns(
     if board.usable < board.needed:
         shares = study.labelled_shares(project, policy, policy.cutoff)
         about = (
-            f"Share of the top {policy.cutoff} with a label. Passages without a label count as not"
-            " relevant."
+            f"Share of the top {policy.cutoff} with a label. Passages without a label"
+            " count as not relevant."
         )
         columns.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:
@@ -130,10 +131,10 @@ def draw_summary_sentence(summary: board_summary.BoardSummary) -> None:
                 st.container(key="told-apart").caption(describe_comparison(board, summary.groups))
                 if board.reference is not None:
                     st.container(key="starred").caption(
-                        f"{STAR} marks scores within the standard error of"
-                        f" {ui.plain(board.reference.run)}"
-                        f" (1 ± {ui.as_number(board.reference.std_error, 4)}, with all its pooled"
-                        " passages)."
+                        f"{STAR} marks scores within the standard"
+                        f" error of {ui.plain(board.reference.run)}"
+                        f" (1 ± {ui.as_number(board.reference.std_error, 4)}, with all"
+                        " its pooled passages)."
                     )
                 if (length := board.length_correlation()) is not None:
                     st.caption(f"Spearman correlation of score and number of words: {length:z.2f}.")
@@ -284,9 +285,9 @@ if summary.official is not None:
     official = Named(f"{against} {official_measure}", summary.official)
 elif summary.compared is not None:
     st.container(key="no-common-queries").info(
-        f"No query is complete: {text.how_many(len(board.ungraded), 'queries')} wait for grades."
-        " This leaderboard"
-        " includes incomplete queries, so it is not compared with the official one.",
+        f"No query is complete: {text.how_many(len(board.ungraded), 'queries')} wait for"
+        " grades. This leaderboard includes incomplete queries, so it is not compared"
+        " with the official one.",
         icon=":material/info:",
     )
     ui.draw_link("grading", "Grade the ungraded pairs")

@@ -1,4 +1,4 @@
-"""Meta-evaluation: agreement of every grader, min rating and measure with the official leaderboard."""
+"""Meta-evaluation: agreement of graders, min ratings and measures with the official leaderboard."""
 
 import time
 from typing import Any
@@ -91,8 +91,8 @@ if not against_known:
     what = "No official leaderboard yet."
     ui.end_empty_screen(what, "Import judgments or an official leaderboard.", "home", "no-boards")
 st.caption(
-    "How well each combination of grader, min rating and measure agrees with the official"
-    " leaderboard."
+    "How well each combination of grader, min rating and measure agrees with the"
+    " official leaderboard."
 )
 looking = scoring_settings.current_view()
 with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -115,8 +115,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
             f"Default ({len(study.META_MEASURES)})",
             accept_new_options=True,
             help=f"Default: {', '.join(study.META_MEASURES)}. You can type other measures, such as"
-            " P@30 or"
-            " EXAM-Cover@5.",
+            " P@30 or EXAM-Cover@5.",
         )
     more = st.popover(
         "More",

@@ -41,8 +41,10 @@ SCREENS = {
 STYLE = """
 [class*="st-key-work-"] { flex-wrap: wrap; gap: 0 0.8rem; border-bottom: 1px solid var(--ew-line);
   padding-bottom: 0.4rem; }
-[class*="st-key-work-"] > :has(> [class*="st-key-query-"]) { flex: 1 1 18rem; min-width: min(100%, 18rem); }
-[class*="st-key-work-"] > :has(> [class*="st-key-links-"]) { flex: none; width: auto; max-width: 100%; }
+[class*="st-key-work-"] > :has(> [class*="st-key-query-"]) {
+  flex: 1 1 18rem; min-width: min(100%, 18rem); }
+[class*="st-key-work-"] > :has(> [class*="st-key-links-"]) {
+  flex: none; width: auto; max-width: 100%; }
 [class*="st-key-query-"] { gap: 0; }
 [class*="st-key-links-"] { gap: 0 1.2rem; }
 @media (max-width: 1000px) { [class*="st-key-links-"] { padding-left: 4.3rem; } }
@@ -149,7 +151,7 @@ def draw_work(project: Project, work: review.Work, name: str, listed_as: str) ->
 
 
 def work_notes(work: review.Work) -> list[str]:
-    """Return notes on a query as Markdown: its due date, and work that other screens do not count."""
+    """Return notes on a query as Markdown: its due date, and work that no other screen counts."""
     counts = (
         (work.unsaved, "unsaved changes"),
         (work.proposed, "proposed questions"),
@@ -184,7 +186,7 @@ def in_order(listed: Sequence[review.Work], home: tuple[str, str]) -> list[revie
 
 
 def draw_news(project: Project, name: str) -> None:
-    """Draw the audits in which the person can judge passages now, and jobs that ended within a day."""
+    """Draw the audits in which the person can judge now, and jobs that ended within a day."""
     to_judge = (
         audit.audits_to_judge(project, name) if name and project.allows("judge audits") else {}
     )

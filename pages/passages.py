@@ -84,7 +84,7 @@ def measured_with(project: Project, part: str) -> tuple[labels.Policy | None, li
 
 
 def part_of(project: Project) -> str:
-    """Draw the choice of a part of the screen and return it. A link to a passage opens its ratings."""
+    """Draw and return the choice of a part of the screen. A link to a passage opens its ratings."""
     parts = [
         "Judge",
         "Ratings",
@@ -202,8 +202,8 @@ def draw_filters(project: Project, policy: labels.Policy | None, judges: bool) -
             key="speaking",
             bind="query-params",
             help=(
-                "Show passages that ask for a rating, give instructions, play a role or repeat a"
-                " question."
+                "Show passages that ask for a rating, give instructions, play a role"
+                " or repeat a question."
             ),
         )
     return review.Filters(

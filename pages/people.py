@@ -141,8 +141,8 @@ for role, about in ABOUT_ROLES.items():
     st.caption(f"**{role.capitalize()}**: {about}.")
 if not login.is_required():
     st.container(key="no-logins").info(
-        "Login is off. Anyone who can open this server has full access. Roles apply only if login"
-        " is on."
+        "Login is off. Anyone who can open this server has full access. Roles apply"
+        " only if login is on."
     )
 draw_last_change()
 texts = ui.told_apart({query.query_id: query.text for query in queries_of(project)})

@@ -103,7 +103,7 @@ def draw_prompt_texts(prompt: graders.Prompt) -> None:
 
 
 def draw_earlier_versions(project: Project, prompt: graders.Prompt) -> None:
-    """Draw the earlier versions of a project's prompt, each of which grades may name by its hash."""
+    """Draw the earlier versions of a project's prompt; grades may name each by its hash."""
     states = [state for state in bank.prompt_versions(project) if state.prompt.name == prompt.name]
     if len(states) < 2:
         return
@@ -141,8 +141,7 @@ def begin_editing(library: Mapping[str, graders.Prompt], prompt: graders.Prompt)
     if fixed:
         st.container(key="built-in").caption(
             ":material/lock: Built-in prompts cannot be changed, so that grades stay comparable."
-            " You can edit a copy "
-            "with a different name, which makes a new grader."
+            " You can edit a copy with a different name, which makes a new grader."
         )
 
 

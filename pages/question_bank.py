@@ -29,19 +29,24 @@ ${layoutWrapper}:has(> :is(.st-key-queries-side, .st-key-impact)) { position: st
 /* What is told in passing does not lie over the buttons that are in sight. */
 ${toastContainer} { top: auto !important; bottom: 1rem; }
 .asked-for { font-size: 0.92rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere;
-  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto; margin: 0.2rem 0 0;
+  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto;
+  margin: 0.2rem 0 0;
   background: linear-gradient(var(--ew-ground) 0 0) bottom / 100% 1.45em no-repeat local,
     linear-gradient(transparent, var(--ew-line)) bottom / 100% 1em no-repeat; }
-.what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; } .what-is-asked[open] span { display: none; }
+.what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+.what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; }
+.what-is-asked[open] span { display: none; }
 /* One line a flip: the whole passage is a click away. */
-[class*="st-key-flips-"] { gap: 0; } [class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
+[class*="st-key-flips-"] { gap: 0; }
+[class*="st-key-flips-"] button { min-height: 1.65rem; padding: 0.05rem 0; }
 [class*="st-key-flips-"] button :is(div, span) { min-width: 0; }
-[class*="st-key-flips-"] button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+[class*="st-key-flips-"] button p {
+  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .moves { max-height: 16rem; overflow-y: auto; }
 .moves table { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
-.moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;
-  font-variant-numeric: tabular-nums; }
+.moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem;
+  border-bottom: 1px solid var(--ew-line); width: 4.4rem; font-variant-numeric: tabular-nums; }
 .moves :is(th, td):first-child { text-align: left; width: auto; overflow-wrap: anywhere; }
 .moves th { color: var(--ew-dim); font-weight: 400; }
 .moves .moved td:last-child { color: var(--ew-flipped); font-weight: 600; }

@@ -1,4 +1,4 @@
-"""Examinees: those of an exam, their accuracy by model, context and topic, and a comparison of two."""
+"""Examinees of an exam, their accuracy by model, context and topic, and a comparison of two."""
 
 import streamlit as st
 
@@ -24,8 +24,8 @@ sat_answers = examinee_responses(project, query_id=exam)
 if not sat_answers.students:
     ui.end_empty_screen(
         "No examinee has answered this exam yet",
-        "Add an examinee above, then run the exam. To import answers from elsewhere, go to the"
-        " Home screen.",
+        "Add an examinee above, then run the exam. To import answers from elsewhere, go"
+        " to the Home screen.",
         code="nobody-sat",
     )
 if st.query_params.get("view") == "Two students":

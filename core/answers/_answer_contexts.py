@@ -122,8 +122,8 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
 def ranking_runs(project: Project) -> list[str]:
     """Return the runs that rank passages, without runs of responses, in order."""
     found = project.rows(
-        "SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses)"
-        " ORDER BY run_key"
+        "SELECT name FROM runs"
+        " WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key"
     )
     return [name for (name,) in found]
 
@@ -162,8 +162,8 @@ def top_passages(
     for run, query_id, passage_id, text_key in project.rows(
         "SELECT name, query_id, passage_id, text_key FROM rankings JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        " WHERE list_contains($runs, name) QUALIFY row_number() OVER (PARTITION BY run_key,"
-        " query_key ORDER BY rank)"
+        " WHERE list_contains($runs, name)"
+        " QUALIFY row_number() OVER (PARTITION BY run_key, query_key ORDER BY rank)"
         " <= $depth ORDER BY run_key, query_key, rank",
         {"runs": list(runs), "depth": depth},
     ):
@@ -204,8 +204,8 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
         raise InputError(
             "no-gold-passages",
             "No gold passages.",
-            "Import judgments (exam import qrels FILE) or gold passages (exam import responses"
-            " FILE --gold).",
+            "Import judgments (exam import qrels FILE) or gold passages (exam import"
+            " responses FILE --gold).",
         )
     wanted = gold.against or tuple(known[:1])
     check_known("unknown-source", "source of gold passages", known, *wanted)
@@ -216,12 +216,10 @@ def gold_passages(project: Project, gold: Gold) -> dict[str, list[Read]]:
         "  JOIN sources USING (source_key)"
         "  WHERE list_contains($wanted, name) AND value >= $least"
         f" UNION ALL SELECT query_key, passage_key, 1, position FROM {GOLD}"
-        f" WHERE list_contains($wanted, '{GOLD_RUN}'))"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-        " WHERE text_key IS NOT NULL"
+        f" WHERE list_contains($wanted, '{GOLD_RUN}')) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE text_key IS NOT NULL"
         " QUALIFY row_number() OVER (PARTITION BY query_key, passage_key"
-        " ORDER BY place, position) = 1"
-        " ORDER BY query_key, place, position, passage_key",
+        " ORDER BY place, position) = 1 ORDER BY query_key, place, position, passage_key",
         {"wanted": list(wanted), "least": gold.min_judgment},
     )
     return group_pairs(

@@ -81,8 +81,8 @@ ORDERS: dict[PassageOrder, str] = {
         "All passages in one prompt, the best one last. The question is repeated at the end."
     ),
     "one by one": (
-        "One prompt per passage, the best one first. The last answer other than 'unanswerable'"
-        " counts."
+        "One prompt per passage, the best one first. The last answer other than"
+        " 'unanswerable' counts."
     ),
 }
 """Orders in which a model gets its passages (llm-reteval specification, section 4.1), with
@@ -95,8 +95,8 @@ PARTING = "\n\n"
 AnswerRule = Literal["nearest-sentence", "extractive"]
 ANSWER_RULES: dict[AnswerRule, str] = {
     "nearest-sentence": (
-        "The passage sentence closest to the question by all-MiniLM-L6-v2. No key or prompt is"
-        " needed."
+        "The passage sentence closest to the question by all-MiniLM-L6-v2. No key"
+        " or prompt is needed."
     ),
     "extractive": "An extractive model copies the answer from the passages. No prompt is needed.",
 }
@@ -199,8 +199,8 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         raise InputError(
             "useless-parameter",
             "Unknown parameter 'temperature': a generator does not set it.",
-            "Remove it. Answers from runs use 0. For gold passages, set it when you generate"
-            " answers.",
+            "Remove it. Answers from runs use 0. For gold passages, set it when"
+            " you generate answers.",
         )
     if plan.n_tokens < 1 or plan.max_tokens < 1:
         raise InputError(
@@ -572,7 +572,7 @@ def plan_answers(
 
 
 def _limit_lines(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list[Line]:
-    """Return as many lines as the limit allows; those that are joined from others come after these."""
+    """Return as many lines as the limit allows, and then those that are joined from others."""
     asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
     joined = [line for line in lines if parts_of(ready, line)]
     return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
@@ -581,7 +581,7 @@ def _limit_lines(ready: ReadyGenerator, lines: list[Line], caps: Extent) -> list
 def _plan_draws(
     ready: ReadyGenerator, wanted: WantedAnswers
 ) -> list[tuple[int, float, int | None]]:
-    """Return number, temperature and seed of each draw; a deterministic generator has a single one."""
+    """Return number, temperature and seed of each draw; a deterministic generator has one."""
     if not ready.draws_differ:
         return [(1, 0.0, None)]
     seeded = ready.model.parameters.get("at") != "openai" or current_access().any_address

@@ -1,4 +1,4 @@
-"""Live targets and their snapshots: every query is asked; differences and falls between snapshots."""
+"""Live targets, their snapshots of all queries, and differences and falls between snapshots."""
 
 from __future__ import annotations
 
@@ -310,8 +310,8 @@ def take_snapshot(
         )
         raise GradingError(
             "queries-failed",
-            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed, first {first}:"
-            f" {reason}.",
+            f"{how_many(len(failed), 'queries')} of {len(queries):,} failed,"
+            f" first {first}: {reason}.",
             hint if kept else "Nothing was kept. Check that the target works.",
         )
     given = {
@@ -330,8 +330,8 @@ def take_snapshot(
         if found_texts:
             write_responses(cursor, found_texts, Report())
             ((system,),) = cursor.execute(
-                "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key"
-                " FROM responses)",
+                "SELECT name FROM runs"
+                " WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)",
                 [name],
             ).fetchall()
         end_freeze(cursor, key, system, len(queries), len(failed))
@@ -715,11 +715,9 @@ def _system_responses(project: Project, system: str) -> Answers:
     return dict(
         project.rows(
             "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank) FROM rankings"
-            " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p"
-            " USING (passage_key)"
-            " JOIN passage_texts x ON x.text_key = p.text_key WHERE name = ?"
-            " GROUP BY query_key, query_id"
-            " ORDER BY query_key",
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " JOIN passages p USING (passage_key) JOIN passage_texts x ON x.text_key = p.text_key"
+            " WHERE name = ? GROUP BY query_key, query_id ORDER BY query_key",
             [system],
         )
     )

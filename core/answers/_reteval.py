@@ -677,9 +677,8 @@ def _graded_responses(project: Project, policy: Policy) -> dict[tuple[str, tuple
         (query_id, tuple(texts)): system
         for system, query_id, ids, texts in project.rows(
             "SELECT name, query_id, list(passage_id ORDER BY rank), list(x.text ORDER BY rank)"
-            " FROM rankings"
-            " SEMI JOIN responses USING (run_key, query_key) JOIN runs USING (run_key)"
-            " JOIN queries USING (query_key)"
+            " FROM rankings SEMI JOIN responses USING (run_key, query_key)"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
             " JOIN passages p USING (passage_key) JOIN passage_texts x ON x.text_key = p.text_key"
             " GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key"
         )

@@ -622,7 +622,7 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 def _score_table(
     evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]
 ) -> Table:
-    """Return scores by run and query; None if failed, which differs from the 0 of a skipped query."""
+    """Return scores by run and query; None if failed, unlike the 0 of a skipped query."""
     table: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         values = query_values(evaluation.lines[run, k], measure)
@@ -878,8 +878,8 @@ def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...]
         runs |= dict.fromkeys(known if named is None else named)
         ks |= set(job.request.get("ks", ())) if named != [] else set()
     for run, k in project.rows(
-        "SELECT DISTINCT run, k FROM generated_answers WHERE generator_key = ? AND run IS NOT NULL"
-        " AND k > 0",
+        "SELECT DISTINCT run, k FROM generated_answers"
+        " WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
         [generator.key],
     ):
         runs[run] = None

@@ -259,8 +259,7 @@ def _drawn_batches(
     looked = dict(
         project.rows(
             "SELECT batch_key, count(DISTINCT (query_key, passage_key)) FROM audit_looks"
-            " JOIN audit_batches USING"
-            " (batch_key) WHERE audit_key = ? GROUP BY 1",
+            " JOIN audit_batches USING (batch_key) WHERE audit_key = ? GROUP BY 1",
             [audit.key],
         )
     )
@@ -443,8 +442,8 @@ def draw_batch(
         }
         stage_columns(cursor, "new_chances", columns, types)
         cursor.execute(
-            "INSERT INTO audit_chances SELECT ?, query_key, passage_key, chance, size, drawn,"
-            " doubled, known"
+            "INSERT INTO audit_chances"
+            " SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
             " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
             " ORDER BY query_id, passage_id",
             [key],

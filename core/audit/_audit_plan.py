@@ -1,4 +1,4 @@
-"""Planning of audits: goal, systems, measure and current ranks; and the end of batches and audits."""
+"""Planning of audits: goal, systems, measure and current ranks; the end of batches and audits."""
 
 from __future__ import annotations
 
@@ -168,15 +168,13 @@ def design_audit(
         ):
             cursor.execute(
                 f"INSERT INTO audit_{table} SELECT $key, {row}, list_position($names, {column})"
-                f" FROM {table}"
-                f" WHERE list_contains($names, {column}) ORDER BY 3",
+                f" FROM {table} WHERE list_contains($names, {column}) ORDER BY 3",
                 {"key": key, "names": names},
             )
         cursor.execute(
             "INSERT INTO audit_ranks SELECT audit_key, run_key, query_key, passage_key, rank"
-            " FROM rankings"
-            " JOIN audit_runs USING (run_key) JOIN audit_queries USING (audit_key, query_key)"
-            " WHERE audit_key = ? AND rank <= ? ORDER BY ALL",
+            " FROM rankings JOIN audit_runs USING (run_key) JOIN audit_queries"
+            " USING (audit_key, query_key) WHERE audit_key = ? AND rank <= ? ORDER BY ALL",
             [key, linear.cutoff],
         )
         if not cursor.execute(
@@ -321,8 +319,7 @@ def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
         for run, query, passage, rank in project.rows(
             "SELECT name, query_id, passage_id, rank FROM audit_ranks JOIN runs USING (run_key)"
             " JOIN audit_runs a USING (audit_key, run_key) JOIN queries USING (query_key)"
-            " JOIN passages"
-            " USING (passage_key) WHERE audit_key = ?"
+            " JOIN passages USING (passage_key) WHERE audit_key = ?"
             " ORDER BY a.position, query_id, rank, passage_id",
             [audit.key],
         )

@@ -39,10 +39,10 @@ def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
         facts = gather_facts(project, audit)
         name = f"audit-{number}.json"
         what = (
-            f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and"
-            " judgments.\n"
-            f"    exam audit leaderboard --from {name} recomputes its leaderboard without the"
-            " project."
+            f"The audit '{facts.name}' by {facts.measure}: its"
+            " design, seed, ranks, chances and judgments.\n"
+            f"    exam audit leaderboard --from {name} recomputes its leaderboard"
+            " without the project."
         )
         files[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
     return files
@@ -126,8 +126,7 @@ def read_facts(data: bytes, name: str) -> Facts:
         raise InputError(
             "unknown-format-version",
             f"Unknown format version {given.get('format_version')} of {name}. This program reads"
-            " version"
-            f" {FORMAT_VERSION}.",
+            f" version {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote the file, or a newer version than that.",
         )
     try:
@@ -258,9 +257,8 @@ def describe_methods(project: Project, audit: Audit) -> str:
 def _describe_plan(project: Project, audit: Audit, facts: Facts) -> str:
     graders = " and ".join(find_grader(project, one).spec.name for one in audit.graders)
     gain = (
-        f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and"
-        " by the grader's labels"
-        f" if its label was at least {facts.min_rating:,}."
+        f"A passage counted as relevant if its judgment was at least {facts.min_judgment:,}, and by"
+        f" the grader's labels if its label was at least {facts.min_rating:,}."
         if facts.top_gain == 1
         else f"The gain of a passage was its judgment (0–{facts.top_judgment:,})."
     )
@@ -313,13 +311,10 @@ def _describe_estimate(audit: Audit, board: AuditBoard) -> str:
     about = "these queries" if board.variance == "pool" else "a population of similar queries"
     sentences = (
         "Judgments were predicted from labels, ratings and answered questions by ridge regression,"
-        " cross-fitted over"
-        " passages. Each score is the sum of the predictions, corrected by the inversely weighted"
-        " residuals of the"
-        " sample (difference estimator). The shares that combine the batches were fixed before the"
-        " first batch."
-        f" The estimate is unbiased for any grader. Intervals ({board.confidence:.0%}, Student's"
-        f" t) are about {about}."
+        " cross-fitted over passages. Each score is the sum of the predictions, corrected by"
+        " the inversely weighted residuals of the sample (difference estimator). The shares"
+        " that combine the batches were fixed before the first batch. The estimate is unbiased"
+        f" for any grader. Intervals ({board.confidence:.0%}, Student's t) are about {about}."
         " Pairs of systems were compared with Holm's correction."
     )
     # An audit with a budget draws no conclusion, so its interim analyses spend no error.
@@ -340,9 +335,8 @@ def _describe_results(board: AuditBoard) -> str:
     but = f" (unknown for {first_few(board.untested)})" if widths and board.untested else ""
     biases = [s.bias for s in board.systems if s.bias is not None]
     sentences = (
-        f"{board.statement.says} The median half width of the intervals is {half}{but}. The bias"
-        " of the grader's scores"
-        f" ranges from {min(biases):+z.4f} to {max(biases):+z.4f}."
+        f"{board.statement.says} The median half width of the intervals is {half}{but}. The bias of"
+        f" the grader's scores ranges from {min(biases):+z.4f} to {max(biases):+z.4f}."
     )
     if board.labels is not None:
         sentences += (
@@ -353,8 +347,7 @@ def _describe_results(board: AuditBoard) -> str:
     if board.correlation is not None and board.correlation.value is not None:
         sentences += (
             " Corrected for sampling noise, Pearson's correlation of the grader's leaderboard with"
-            " a fully judged one"
-            f" is {_rate_text(board.correlation)}."
+            f" a fully judged one is {_rate_text(board.correlation)}."
         )
     if board.people is not None and board.people.value is not None:
         sentences += (

@@ -269,15 +269,12 @@ def find_audits(project: Project) -> list[Audit]:
             queries,
             ended,
         ) in project.rows(
-            "SELECT a.*, r.names, q.ids, EXISTS (FROM audit_ends e WHERE e.audit_key = a.audit_key"
-            " AND"
-            " e.batch_key IS NULL) FROM audits a"
+            "SELECT a.*, r.names, q.ids, EXISTS (FROM audit_ends e"
+            " WHERE e.audit_key = a.audit_key AND e.batch_key IS NULL) FROM audits a"
             " JOIN (SELECT audit_key, list(name ORDER BY position) AS names FROM audit_runs"
-            " JOIN runs USING"
-            " (run_key) GROUP BY 1) r USING (audit_key)"
+            " JOIN runs USING (run_key) GROUP BY 1) r USING (audit_key)"
             " JOIN (SELECT audit_key, list(query_id ORDER BY position) AS ids FROM audit_queries"
-            " JOIN queries"
-            " USING (query_key) GROUP BY 1) q USING (audit_key) ORDER BY audit_key"
+            " JOIN queries USING (query_key) GROUP BY 1) q USING (audit_key) ORDER BY audit_key"
         )
     ]
 
@@ -315,9 +312,8 @@ def list_batches(project: Project, audit: Audit) -> list[Batch]:
             " SELECT b.batch_key, audit_key, number, b.size, seed, b.author, drawn_at, count(*),"
             " count(*) FILTER (drawn), count(known), count(*) FILTER (doubled),"
             + "".join(
-                " coalesce((SELECT sum(n)::BIGINT FROM said s WHERE s.batch_key = b.batch_key"
-                f" AND turn = {turn}"
-                f" AND said = '{said}'), 0),"
+                " coalesce((SELECT sum(n)::BIGINT FROM said s"
+                f" WHERE s.batch_key = b.batch_key AND turn = {turn} AND said = '{said}'), 0),"
                 for turn, said in ((1, "judged"), (1, "cannot say"), (1, "skipped"), (2, "judged"))
             )
             + " EXISTS (FROM audit_ends e WHERE e.batch_key = b.batch_key), design"

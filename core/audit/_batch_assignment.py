@@ -127,12 +127,10 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
             "Draw another batch: exam audit draw",
         )
     rows = cursor.execute(
-        f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch)"
-        " SELECT query_key, query_id, passage_key, passage_id, doubled, a.said, b.said,"
-        " a.assessor, b.assessor,"
+        f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch) SELECT query_key,"
+        " query_id, passage_key, passage_id, doubled, a.said, b.said, a.assessor, b.assessor,"
         " a.value, b.value FROM audit_chances c JOIN audit_queries o USING (query_key)"
-        " JOIN queries USING (query_key)"
-        " JOIN passages USING (passage_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " LEFT JOIN (FROM said WHERE turn = 1) a USING (query_key, passage_key)"
         " LEFT JOIN (FROM said WHERE turn = 2) b USING (query_key, passage_key)"
         " WHERE c.batch_key = $batch AND drawn AND o.audit_key = $audit"
@@ -140,9 +138,8 @@ def read_state(cursor: Cursor, audit: Audit) -> State:
         {"batch": key, "audit": audit.key},
     ).fetchall()
     claims = cursor.execute(
-        "SELECT claim_key, query_key, turn, assessor, until FROM audit_claims WHERE batch_key = ?"
-        " AND ended_at IS NULL"
-        f" AND {HELD} ORDER BY claim_key",
+        "SELECT claim_key, query_key, turn, assessor, until FROM audit_claims"
+        f" WHERE batch_key = ? AND ended_at IS NULL AND {HELD} ORDER BY claim_key",
         [key],
     ).fetchall()
     places = [
@@ -368,8 +365,8 @@ def claim_query(
     """
     until = "NULL" if lease is None else f"now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
     row = cursor.execute(
-        f"INSERT INTO audit_claims VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, {until},"
-        " NULL)"
+        "INSERT INTO audit_claims"
+        f" VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, {until}, NULL)"
         " RETURNING claim_key, query_key, turn, assessor, until",
         [state.batch_key, query_key, turn, assessor],
     ).fetchall()[0]

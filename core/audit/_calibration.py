@@ -194,8 +194,7 @@ def _highest_cosines(project: Project, audit: Audit, facts: Facts) -> Values:
         "  question_revisions o WHERE o.question_key = n.question_key AND o.version <= $version)"
         " JOIN passages p USING (passage_key) JOIN queries USING (query_key) JOIN grades g ON"
         " g.grader_key = $grader AND g.question_text_key = r.text_key"
-        " AND g.passage_text_key = p.text_key"
-        " WHERE n.weight > 0 GROUP BY ALL",
+        " AND g.passage_text_key = p.text_key WHERE n.weight > 0 GROUP BY ALL",
         base.parameters,
     )
     known = {(query, passage): cosine for query, passage, cosine in rows}

@@ -181,8 +181,7 @@ def _questions_role(project: Project) -> Role:
         model
         for (model,) in project.rows(
             "SELECT model FROM generations WHERE generation_key IN (SELECT generation_key"
-            " FROM proposals WHERE state ="
-            " 'accepted') GROUP BY model ORDER BY min(generation_key)"
+            " FROM proposals WHERE state = 'accepted') GROUP BY model ORDER BY min(generation_key)"
         )
     )
     stated = stated_families(project, "questions").get("")
@@ -444,8 +443,7 @@ def _input_marks(project: Project, grader: StoredGrader) -> dict[str, Any]:
     """Return numbers that change with the inputs of a card."""
     ((judged, judgments, given, withdrawn, probes),) = project.rows(
         "SELECT (SELECT count(*) FROM audit_verdicts), (SELECT sum(hash(j))::VARCHAR"
-        " FROM judgments j),"
-        " (SELECT coalesce(max(override_key), 0) FROM overrides),"
+        " FROM judgments j), (SELECT coalesce(max(override_key), 0) FROM overrides),"
         " (SELECT count(*) FROM overrides WHERE withdrawn_at IS NOT NULL),"
         " (SELECT count(*) FROM probe_answers WHERE grader_key = $grader)",
         {"grader": grader.key},

@@ -302,11 +302,9 @@ _ASSESSORS = (
     " ORDER BY verdict_key DESC) = 1),"
     " held AS (SELECT assessor, arg_min(query_id, claim_key) AS query_id FROM audit_claims"
     "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
-    f"  AND {HELD} GROUP BY 1),"
-    " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key)"
-    " GROUP BY 1),"
-    " everybody AS (SELECT assessor FROM said UNION SELECT assessor FROM held UNION"
-    " SELECT assessor FROM looks)"
+    f"  AND {HELD} GROUP BY 1), looks AS (SELECT assessor, count(*) AS n FROM audit_looks"
+    " SEMI JOIN batch USING (batch_key) GROUP BY 1), everybody AS (SELECT assessor FROM said"
+    " UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
     " SELECT e.assessor, any_value(held.query_id), count(*) FILTER (said = 'judged'),"
     " count(*) FILTER (said = 'cannot say'), count(*) FILTER (said = 'skipped'),"
     " count(*) FILTER (turn = 2 AND said = 'judged'), coalesce(any_value(looks.n), 0)"
@@ -497,8 +495,8 @@ def _check_line(
     turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not turns:
         return (
-            f"passage {line.passage_id} of query {line.query_id} was already judged by"
-            f" {place.by[0]}",
+            f"passage {line.passage_id} of query {line.query_id} was already"
+            f" judged by {place.by[0]}",
             0,
         )
     holder = state.holder(place.query_key, turns[0])

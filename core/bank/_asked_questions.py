@@ -100,8 +100,7 @@ EXAMS = (
     " JOIN question_revisions USING (question_key) WHERE version <= $version GROUP BY ALL)"
     " LEFT JOIN (SELECT question_key, true AS item FROM items) USING (question_key)"
     " GROUP BY query_key HAVING bool_or(item) OR (bool_or(active) AND bool_and(kind = 'choice'"
-    " OR NOT active)"
-    " AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
+    " OR NOT active) AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
 )
 """SQL for the exams of the bank at `$version`: their questions are for examinees, not for grading
 passages.
@@ -409,7 +408,7 @@ def name_asked_texts(project: Project, spec: GraderSpec, version: int) -> None:
 
 
 def name_sentences(project: Project) -> None:
-    """Give a key to every sentence that cites and has none, so that graders can be asked about it."""
+    """Give every citing sentence without a key one, so that graders can be asked about it."""
     unnamed = f"FROM {CITING} WHERE text_key < 0"
     if not project.value(f"SELECT count(*) {unnamed}"):
         return

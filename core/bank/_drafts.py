@@ -574,8 +574,8 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         if open_conflicts := list_conflicts(project, author):
             raise InputError(
                 "open-conflicts",
-                f"Another person has changed {len(open_conflicts):,} of the questions that you"
-                " changed.",
+                f"Another person has changed {len(open_conflicts):,} of the"
+                " questions that you changed.",
                 "Choose a version of each question first (exam bank resolve).",
             )
         drafted = [draft.question for draft in list_drafts(project, author).values()]

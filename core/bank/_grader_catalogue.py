@@ -50,8 +50,8 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
     while name in taken:
         name, number = f"{spec.name} ({number})", number + 1
     rows = cursor.execute(
-        "INSERT INTO graders VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING"
-        " grader_key",
+        "INSERT INTO graders VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " RETURNING grader_key",
         [
             spec.fingerprint,
             name,
@@ -89,13 +89,10 @@ def stored_graders(project: Project) -> list[StoredGrader]:
     stored = [
         StoredGrader(row[0], stored_spec(row[1:9]), row[9], row[10])
         for row in project.rows(
-            f"SELECT grader_key, {SPEC_COLUMNS},"
-            " coalesce(g.n, 0), coalesce(f.n, 0) FROM graders"
-            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM grades GROUP BY 1) g"
-            " USING (grader_key)"
-            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM failures GROUP BY 1) f"
-            " USING (grader_key)"
-            " ORDER BY grader_key"
+            f"SELECT grader_key, {SPEC_COLUMNS}, coalesce(g.n, 0), coalesce(f.n, 0) FROM graders"
+            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM grades"
+            " GROUP BY 1) g USING (grader_key) LEFT JOIN (SELECT grader_key, count(*) AS n"
+            " FROM failures GROUP BY 1) f USING (grader_key) ORDER BY grader_key"
         )
     ]
     most = max(

@@ -66,8 +66,7 @@ class Drift:
         )
         return (
             f"No change of the model behind {self.grader} noticed: {changed:,} of {asked:,}"
-            " repeated ratings differ"
-            f" (noise up to {self.bound:.1%})."
+            f" repeated ratings differ (noise up to {self.bound:.1%})."
         )
 
 
@@ -86,8 +85,7 @@ def _find_drift(project: Project, spec: GraderSpec) -> Drift | None:
         "SELECT min(asked_at), count(*), count(*) FILTER (s.rating IS DISTINCT FROM g.rating)"
         " FROM sentinel_answers s"
         " JOIN grades g USING (grader_key, question_text_key, passage_text_key)"
-        " WHERE grader_key = ?"
-        " GROUP BY round ORDER BY round",
+        " WHERE grader_key = ? GROUP BY round ORDER BY round",
         [key],
     )
     if not rows:
@@ -161,7 +159,7 @@ class FlipRate:
 
 @as_act("see boards")
 def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
-    """Return the flip rates of the latest probe, in the order of `CHANGES`; empty without a probe."""
+    """Return the latest probe's flip rates, in the order of `CHANGES`; empty without a probe."""
     from ..measures import wilson_interval
 
     key, least = project.read(lambda cursor: grader_key(cursor, spec)), spec.min_rating(ANSWERED)
@@ -172,8 +170,7 @@ def flip_rates(project: Project, spec: GraderSpec) -> list[FlipRate]:
             f" count(*) FILTER ((rating >= {least:d}) <> (before >= {least:d})),"
             f" count(*) FILTER (rating >= {least:d}), count(*) - count(rating) FROM probe_answers"
             " WHERE grader_key = $key AND probe = (SELECT max(probe) FROM probe_answers"
-            " WHERE grader_key = $key)"
-            " GROUP BY change",
+            " WHERE grader_key = $key) GROUP BY change",
             {"key": key},
         )
     }
@@ -255,13 +252,13 @@ _QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
 _REPEATING = (
     "WITH said_questions AS MATERIALIZED"
     "  (SELECT unnest($queries) AS query_key, unnest($said) AS said, unnest($asks) AS asks)"
-    " SELECT DISTINCT query_key, passage_key FROM (SELECT query_key, passage_key, lower(text) AS"
-    " lowered,"
+    " SELECT DISTINCT query_key, passage_key"
+    " FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
     "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
     "  WHERE query_key IN (SELECT query_key FROM said_questions))"
     # Most passages have no question mark, so this test is done early.
-    " JOIN said_questions USING (query_key) WHERE (has_mark OR NOT asks)"
-    " AND contains(lowered, said)"
+    " JOIN said_questions USING (query_key)"
+    " WHERE (has_mark OR NOT asks) AND contains(lowered, said)"
 )
 
 
@@ -278,9 +275,8 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
     seen = project.cached("speaking passages", _Seen, frozenset())
     with seen.lock:
         upto, pool = project.rows(
-            "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts),"
-            " (SELECT (count(*), bit_xor(hash(query_key, passage_key, text_key)))::VARCHAR"
-            " FROM pool)"
+            "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts), (SELECT"
+            " (count(*), bit_xor(hash(query_key, passage_key, text_key)))::VARCHAR FROM pool)"
         )[0]
         if upto > seen.upto:
             new = project.rows(

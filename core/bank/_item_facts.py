@@ -41,10 +41,9 @@ def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemF
     return {
         question_id: ItemFacts(*facts)
         for question_id, *facts in project.rows(
-            "SELECT question_id, passage_id, topic, raw, shuffle_seed FROM items i JOIN questions"
-            " USING (question_key)"
-            " JOIN queries USING (query_key) LEFT JOIN passages p"
-            " ON p.passage_key = i.source_passage_key"
+            "SELECT question_id, passage_id, topic, raw, shuffle_seed FROM items i"
+            " JOIN questions USING (question_key) JOIN queries USING (query_key)"
+            " LEFT JOIN passages p ON p.passage_key = i.source_passage_key"
             " WHERE $query_id::VARCHAR IS NULL OR query_id = $query_id",
             {"query_id": query_id},
         )
@@ -91,11 +90,10 @@ def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
             "unknown-passage", f"Unknown passage '{lost[0][0]}'.", "Import the passage first."
         )
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE other_items AS"
-        " FROM (SELECT question_key, passage_key AS source_passage_key,"
+        "CREATE OR REPLACE TEMP TABLE other_items AS FROM"
+        " (SELECT question_key, passage_key AS source_passage_key,"
         " topic, raw, shuffle_seed FROM incoming_items JOIN questions USING (question_id)"
-        " LEFT JOIN passages USING (passage_id))"
-        " EXCEPT FROM items"
+        " LEFT JOIN passages USING (passage_id)) EXCEPT FROM items"
     )
     cursor.execute("DELETE FROM items WHERE question_key IN (SELECT question_key FROM other_items)")
     return int(
@@ -169,7 +167,7 @@ def take_accepted(cursor: Cursor) -> None:
 
 
 def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ...]]:
-    """Return the categories that people set, which replace the computed categories, by question id."""
+    """Return the categories that people set, by question id. They replace the computed ones."""
     return {
         question_id: tuple(categories)
         for question_id, categories in project.rows(
@@ -216,8 +214,7 @@ def set_categories(
             if named is not None:
                 cursor.execute(
                     "INSERT INTO item_categories SELECT question_key, ?, ?, ?, now()::TIMESTAMP"
-                    " FROM questions"
-                    " WHERE question_id = ?",
+                    " FROM questions WHERE question_id = ?",
                     [scheme, [clean_text(name) for name in named], author, key],
                 )
             to = "the computed ones" if named is None else ", ".join(named)

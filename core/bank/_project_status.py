@@ -21,9 +21,8 @@ _COUNTS = {
     "imported leaderboards": "SELECT count(*) FROM boards",
     "questions": "SELECT count(*) FROM questions",
     "questions without text": (
-        "SELECT count(DISTINCT question_key) FROM question_revisions JOIN question_texts"
-        " USING (text_key)"
-        " WHERE text IS NULL"
+        "SELECT count(DISTINCT question_key) FROM question_revisions"
+        " JOIN question_texts USING (text_key) WHERE text IS NULL"
     ),
     "exams": f"SELECT count(*) FROM {EXAMS}",
     "items": f"SELECT count(*) FROM questions SEMI JOIN {EXAMS} USING (query_key)",
@@ -35,8 +34,7 @@ _COUNTS = {
     "grades": "SELECT count(*) FROM grades",
     "failed pairs": (
         "SELECT count(*) FROM (SELECT DISTINCT grader_key, question_text_key, passage_text_key"
-        " FROM failures"
-        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key))"
+        " FROM failures ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key))"
     ),
 }
 
@@ -82,9 +80,8 @@ def parts_without_content(project: Project) -> list[str]:
     generated answers.
     """
     exams, answers = project.rows(
-        "SELECT EXISTS (FROM students) OR EXISTS (FROM items)"
-        " OR EXISTS (FROM question_revisions WHERE kind = 'choice'), EXISTS (FROM"
-        " generated_answers)"
+        "SELECT EXISTS (FROM students) OR EXISTS (FROM items) OR EXISTS (FROM question_revisions"
+        " WHERE kind = 'choice'), EXISTS (FROM generated_answers)"
     )[0]
     return [part for part, filled in (("Exams", exams), ("Answers", answers)) if not filled]
 

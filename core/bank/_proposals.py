@@ -151,8 +151,8 @@ def _add_generation(cursor: Cursor, drafted: Generation, author: str) -> list[in
     )
     raw = drafted.raw.encode(errors="replace").decode()
     ((generation,),) = cursor.execute(
-        "INSERT INTO generations VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
-        " now()::TIMESTAMP)"
+        "INSERT INTO generations"
+        " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
         " RETURNING generation_key",
         [drafted.kind, query, drafted.subtopic_id, drafted.question_id, passage]
         + [drafted.model, drafted.prompt, drafted.prompt_hash, raw, drafted.reason, author],
@@ -160,8 +160,7 @@ def _add_generation(cursor: Cursor, drafted: Generation, author: str) -> list[in
     keys = [
         cursor.execute(
             "INSERT INTO proposals (proposal_key, generation_key, text, state)"
-            " VALUES (nextval('keys'), ?, ?, 'open')"
-            " RETURNING proposal_key",
+            " VALUES (nextval('keys'), ?, ?, 'open') RETURNING proposal_key",
             [generation, text],
         ).fetchall()[0][0]
         for text in drafted.texts
@@ -357,8 +356,7 @@ def _decide_proposal(
 ) -> None:
     cursor.execute(
         "UPDATE proposals SET state = ?, decided_by = ?, decided_at = now()::TIMESTAMP,"
-        " question_id = ?"
-        " WHERE proposal_key = ?",
+        " question_id = ? WHERE proposal_key = ?",
         [state, author, question_id, key],
     )
 

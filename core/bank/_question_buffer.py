@@ -65,20 +65,18 @@ def take_words_of(cursor: Cursor, imported: str) -> Words:
     # A question of the bank waits for its text only while a revision has its placeholder. Another
     # text may have replaced it.
     cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id, t.text_key,"
-        " i.text,"
+        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, question_id,"
+        " t.text_key, i.text,"
         "  question_key IN (SELECT question_key FROM question_revisions) AS banked,"
         "  (question_key, i.text) IN (SELECT (question_key, w.text) FROM question_revisions"
         "   JOIN question_texts w USING (text_key) WHERE w.text IS NOT NULL) AS apart"
-        f" FROM {imported} i JOIN questions USING (question_id)"
-        " JOIN question_texts t ON t.placeholder = question_id AND t.text IS NULL"
-        " WHERE i.text IS NOT NULL"
+        f" FROM {imported} i JOIN questions USING (question_id) JOIN question_texts t"
+        " ON t.placeholder = question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
         "  AND (NOT banked OR t.text_key IN (SELECT text_key FROM question_revisions))"
     )
     cursor.execute(
         "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key"
-        " FROM awaited"
-        " ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"
+        " FROM awaited ANTI JOIN question_texts USING (text) WHERE NOT apart GROUP BY text) a"
         " WHERE a.text_key = question_texts.text_key"
     )
     _merge_texts(cursor)
@@ -131,14 +129,13 @@ def _tell_drafts(cursor: Cursor) -> None:
         for column in columns:
             cursor.execute(
                 f"UPDATE {table} SET {column} = json_merge_patch({column}, {patch})::VARCHAR"
-                " FROM awaited a"
-                f" WHERE a.question_id = {table}.question_id AND NOT apart"
+                f" FROM awaited a WHERE a.question_id = {table}.question_id AND NOT apart"
                 f" AND json_type({column}, {text}) = 'NULL'"
             )
 
 
 def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
-    """Return the questions of a file; questions with an id only get the text of the newest version."""
+    """Return the questions of a file; those with an id only get the text of the newest version."""
     texts = dict(
         cursor.execute(
             "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
@@ -305,8 +302,8 @@ class QuestionFile(ParquetBuffer):
     def named(self, cursor: Cursor, question_ids: Sequence[str]) -> dict[str, Question]:
         """Return the questions with these ids, by id."""
         columns = (
-            "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key, choices,"
-            " note, place"
+            "question_id, query_id, text, kind, weight, active, subtopic_id, answer_key,"
+            " choices, note, place"
         )
         rows = cursor.execute(
             f"SELECT {columns} FROM {self.relation} WHERE list_contains(?, question_id)",
@@ -331,7 +328,7 @@ class QuestionFile(ParquetBuffer):
 
 
 def _table_with_given(read: Sequence[Question], clean: Sequence[Question], start: int) -> pa.Table:
-    """Return questions as a table with the column `given`: the original text if it was not clean."""
+    """Return questions as a table. Its column `given` has the original text if it was not clean."""
     import pyarrow as pa
 
     given = [

@@ -179,15 +179,13 @@ def query_overviews(project: Project) -> list[QueryOverview]:
         QueryOverview(*row)
         for row in project.rows(
             "SELECT query_id, q.text, coalesce(b.questions, 0), coalesce(b.active, 0),"
-            " coalesce(p.pooled, 0),"
-            " coalesce(p.without_text, 0) FROM queries q"
-            " LEFT JOIN (SELECT query_key, count(*) AS questions, count(*) FILTER (active) AS"
-            " active"
-            "  FROM bank_at($version) JOIN questions USING (question_key) GROUP BY query_key) b"
-            " USING (query_key)"
+            " coalesce(p.pooled, 0), coalesce(p.without_text, 0) FROM queries q LEFT JOIN"
+            " (SELECT query_key, count(*) AS questions, count(*) FILTER (active) AS active"
+            "  FROM bank_at($version) JOIN questions USING (question_key)"
+            " GROUP BY query_key) b USING (query_key)"
             " LEFT JOIN (SELECT query_key, count(*) AS pooled, count(*) FILTER (text_key IS NULL)"
-            "  AS without_text FROM pool GROUP BY query_key) p USING (query_key)"
-            " ORDER BY query_key",
+            "  AS without_text FROM pool"
+            " GROUP BY query_key) p USING (query_key) ORDER BY query_key",
             {"version": latest_version(project)},
         )
     ]
@@ -207,8 +205,7 @@ def find_query(project: Project, query_id: str) -> Query:
         raise InputError("unknown-query", f"Unknown query '{query_id}'.", "Import the query first.")
     subtopics = project.rows(
         "SELECT subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key)"
-        " WHERE query_id = ?"
-        " ORDER BY subtopic_id",
+        " WHERE query_id = ? ORDER BY subtopic_id",
         [query_id],
     )
     text, narrative, answer, further = rows[0]
@@ -343,8 +340,8 @@ def queries_awaiting_own(project: Project, author: str) -> frozenset[str]:
     return frozenset(
         query
         for (query,) in project.rows(
-            "SELECT query_id FROM queries WHERE query_key NOT IN (SELECT query_key"
-            " FROM question_revisions"
+            "SELECT query_id FROM queries"
+            " WHERE query_key NOT IN (SELECT query_key FROM question_revisions"
             "  JOIN questions USING (question_key) JOIN bank_versions USING (version)"
             " GROUP BY query_key, question_key"
             "  HAVING arg_min(author, version) = $author UNION ALL SELECT query_key FROM drafts"

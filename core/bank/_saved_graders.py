@@ -80,8 +80,8 @@ def save_prompt(project: Project, prompt: Prompt, author: str) -> bool:
         raise InputError(
             "name-taken",
             f"The name '{prompt.name}' belongs to a built-in prompt.",
-            "Choose a different name. Built-in prompts never change, so that grades stay"
-            " comparable.",
+            "Choose a different name. Built-in prompts never change, so that"
+            " grades stay comparable.",
         )
     content = write_prompt(prompt)
     read_prompt(content, prompt.name)
@@ -332,8 +332,7 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
         return f"Run: {grade_command(spec.name, *more)}"
     return (
         f"'{spec.name}' graded elsewhere and is not set up here. Save its settings with exam"
-        " graders add, or grade"
-        " with another grader and select that one with --grader."
+        " graders add, or grade with another grader and select that one with --grader."
     )
 
 

@@ -162,7 +162,7 @@ def save_parts(
 
 
 def _has_wordless(part: pa.Table) -> bool:
-    """Return whether a question has no text. The search for such texts is slow and rarely needed."""
+    """Return whether a question has no text. This slow search is rarely needed."""
     return bool(part["text"].null_count)
 
 
@@ -178,8 +178,8 @@ def _check_queries(cursor: Cursor) -> None:
         )
     foreign = cursor.execute(
         "SELECT question_id, i.query_id FROM incoming_bank i JOIN questions USING (question_id)"
-        " JOIN queries q ON q.query_key = questions.query_key WHERE q.query_id <> i.query_id"
-        " LIMIT 1"
+        " JOIN queries q ON q.query_key = questions.query_key"
+        " WHERE q.query_id <> i.query_id LIMIT 1"
     ).fetchall()
     if foreign:
         raise InputError(
@@ -357,8 +357,8 @@ def _append_revisions(
             appended = True
         with lend_table(cursor, "new_revisions", revisions):
             cursor.execute(
-                "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key,"
-                " kind, weight,"
+                "INSERT INTO question_revisions"
+                " SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
                 " active, subtopic_id, answer_key, choices, note,"
                 " coalesce(place, old_position, ?::INTEGER + position + 1),"
                 " parent FROM (FROM new_revisions ORDER BY position)",
@@ -400,8 +400,8 @@ _OF_WORDLESS = (
     # A question without text keeps the text that it began with: unknown, or known by now.
     " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key"
     " FROM question_revisions o"
-    "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id"
-    " GROUP BY 1) f"
+    "  JOIN questions USING (question_key)"
+    " JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
     "  ON f.question_key = CASE WHEN i.text IS NULL THEN questions.question_key END"
 )
 """Joins that find the stored texts of incoming questions without a text."""

@@ -26,7 +26,7 @@ Chart = alt.LayerChart
 
 
 def label_expression(texts: Mapping[str, Any]) -> str:
-    """Return the Vega expression with which an axis or a legend shows other texts than its values."""
+    """Return the Vega expression by which an axis or legend shows other texts than its values."""
     return f"{json.dumps(texts)}[datum.label]"
 
 

@@ -1,4 +1,4 @@
-"""Charts of systems: leaderboards, the order on two of them, scatter plots, and a matrix of pairs."""
+"""Charts of systems: leaderboards, the order on two of them, scatter plots, a matrix of pairs."""
 
 from __future__ import annotations
 

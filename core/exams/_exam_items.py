@@ -497,9 +497,8 @@ def examinee_responses(
     keys = text_keys(project, [task.asked for task in asked])
     plain = dict(
         project.rows(
-            "SELECT question_id, text_key FROM bank_at($version) JOIN questions"
-            " USING (question_key)"
-            " WHERE kind = 'choice'",
+            "SELECT question_id, text_key FROM bank_at($version)"
+            " JOIN questions USING (question_key) WHERE kind = 'choice'",
             {"version": version},
         )
     )

@@ -1,4 +1,4 @@
-"""Items written by a model, one per passage of a project: prompts, parsed replies, and proposals."""
+"""Items written by a model, one per passage of a project: prompts, parsed replies, proposals."""
 
 from __future__ import annotations
 
@@ -424,17 +424,14 @@ def chunks_to_ask(project: Project, drafter: Drafter, wanted: Wanted) -> list[Ch
         ranked = (
             "JOIN (SELECT passage_key, arg_min(q.text, (rank, query_key)) AS topic FROM rankings"
             " JOIN runs USING (run_key) JOIN queries q USING (query_key) WHERE runs.name = $run"
-            " GROUP BY passage_key) r"
-            " USING (passage_key)"
+            " GROUP BY passage_key) r USING (passage_key)"
         )
     rows = project.rows(
-        f"SELECT passage_id, {topic} FROM passages p {ranked} WHERE p.text_key IS NOT NULL"
-        " AND passage_key NOT IN ("
-        " SELECT passage_key FROM generations JOIN queries USING (query_key) WHERE kind = 'item'"
-        " AND query_id = $query"
+        f"SELECT passage_id, {topic} FROM passages p {ranked}"
+        " WHERE p.text_key IS NOT NULL AND passage_key NOT IN ( SELECT passage_key FROM generations"
+        " JOIN queries USING (query_key) WHERE kind = 'item' AND query_id = $query"
         "  AND model = $model AND prompt_hash = $prompt AND passage_key IS NOT NULL"
-        "  AND (reason IS NULL OR (raw <> '' AND NOT $again)))"
-        " GROUP BY passage_id",
+        "  AND (reason IS NULL OR (raw <> '' AND NOT $again))) GROUP BY passage_id",
         {
             "query": wanted.query_id,
             "model": drafter.model,

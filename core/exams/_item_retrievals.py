@@ -75,7 +75,7 @@ class BM25:
             self._words[word] = at, idf * f / (f + shrink[at])
 
     def scores(self, question: str) -> NDArray[np.float64]:
-        """Return the score of every passage (N), 0 for those that share no word with the question."""
+        """Return the score of every passage (N); 0 if it shares no word with the question."""
         scores = np.zeros(self._size)
         for word in normalise_text(question).split():
             if word in self._words:
@@ -126,10 +126,8 @@ def list_retrievals(project: Project) -> list[Retrieval]:
         Retrieval(*row)
         for row in project.rows(
             "SELECT name, made_by, count(DISTINCT question_key), coalesce(max(rank), 0), author,"
-            " made_at"
-            " FROM retrievals LEFT JOIN retrieved USING (retrieval_key)"
-            " GROUP BY retrieval_key, name, made_by, author,"
-            " made_at ORDER BY retrieval_key"
+            " made_at FROM retrievals LEFT JOIN retrieved USING (retrieval_key)"
+            " GROUP BY retrieval_key, name, made_by, author, made_at ORDER BY retrieval_key"
         )
     ]
 

@@ -160,7 +160,7 @@ def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = No
 
 
 def _comparison_texts(task: Task, context: Context) -> list[str]:
-    """Return the text to compare for each choice: appended to the question if there is a context."""
+    """Return the text to compare for each choice: with the question if there is a context."""
     return (
         [f"{task.text} {choice}" for choice in task.choices]
         if any(map(str.strip, context))

@@ -377,7 +377,7 @@ def _fill_demo(
 @as_act("see boards")
 @cached()
 def is_demo(project: Project) -> bool:
-    """Return whether a project has exactly the queries of the demo collection, apart from its exam."""
+    """Return whether a project has exactly the demo collection's queries, apart from its exam."""
     ids = {
         query.query_id
         for query in query_files.read_queries(Source.of(FILES / "queries.jsonl"), Report())

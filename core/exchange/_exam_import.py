@@ -182,9 +182,8 @@ def _name_texts(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
     stage_columns(cursor, "exam_texts", {"text": list(texts)}, {"text": "VARCHAR"})
     known_ids = dict(
         cursor.execute(
-            "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts JOIN passage_texts"
-            " USING (text)"
-            " JOIN passages USING (text_key) GROUP BY text"
+            "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts"
+            " JOIN passage_texts USING (text) JOIN passages USING (text_key) GROUP BY text"
         ).fetchall()
     )
     return {
@@ -257,8 +256,8 @@ def write_answers(
         if (known := before.get(examinee.student)) is not None and not known.sat_elsewhere:
             raise InputError(
                 "answers-made-here",
-                f"Examinee '{examinee.student}' takes exams in this project, so its answers cannot"
-                " be imported.",
+                f"Examinee '{examinee.student}' takes exams in this project, so its answers"
+                " cannot be imported.",
                 "Give the examinee another name in the file, or rename the file.",
             )
         # Components stated in a file take precedence over those read from a name.
@@ -348,8 +347,7 @@ def _place_items(
                 raise InputError(
                     "item-words-differ",
                     f"Item {item} of {names} differs from the item with this id in the question"
-                    " bank:"
-                    f" {_describe_words(words)}; {_describe_words(known)}.",
+                    f" bank: {_describe_words(words)}; {_describe_words(known)}.",
                     "Give one of them another id.",
                 )
             place[item] = item
@@ -426,8 +424,8 @@ def write_generated(
     if known is not None and not known.from_elsewhere:
         raise InputError(
             "answers-made-here",
-            f"Generator '{name}' answers queries in this project, so its answers cannot be"
-            " imported.",
+            f"Generator '{name}' answers queries in this project, so its answers"
+            " cannot be imported.",
             "Give the model of this file another name (--source).",
         )
     keys = _query_text_keys(cursor, [item.query_id for item in read], file)
@@ -452,9 +450,8 @@ def write_generated(
     stored = {
         (question, run, k or 0, draw): text
         for question, run, k, draw, text in cursor.execute(
-            "SELECT question_text_key, run, k, draw, text FROM generated_answers JOIN answer_texts"
-            " USING (text_key)"
-            " WHERE generator_key = ?",
+            "SELECT question_text_key, run, k, draw, text FROM generated_answers"
+            " JOIN answer_texts USING (text_key) WHERE generator_key = ?",
             [key],
         ).fetchall()
     }
@@ -466,8 +463,8 @@ def write_generated(
     if others:
         raise InputError(
             "answers-differ",
-            f"{file} changes {how_many(len(others), 'answers')} that generator '{name}' already"
-            " has.",
+            f"{file} changes {how_many(len(others), 'answers')} that generator"
+            f" '{name}' already has.",
             "Stored answers cannot change. Give the model of this file another name (--source).",
         )
     return {"answers": len(answers), "new answers": add_generated(cursor, key, answers, None)}

@@ -140,8 +140,8 @@ _NEVER = frozenset(
 
 _NARROW = {
     "grades": (
-        "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS"
-        " confidence)"
+        "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution,"
+        " NULL AS confidence)"
     ),
     "failures": "* REPLACE (NULL AS raw)",
     "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
@@ -580,8 +580,7 @@ def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
             None,
             "words-given",
             f"this file adds the text of {how_many(words.given, 'questions')} known only by id;"
-            " grades for the ids now"
-            " apply to this text in every bank version",
+            " grades for the ids now apply to this text in every bank version",
         )
     if words.apart:
         report.remark(
@@ -589,8 +588,7 @@ def _count_words(words: Words, names: str, report: Report) -> dict[str, int]:
             None,
             "words-apart",
             f"assessors had already added this text to {how_many(words.apart, 'questions')} known"
-            " only by id;"
-            " grades for the ids do not apply to this text",
+            " only by id; grades for the ids do not apply to this text",
         )
     return {GET_WORDS: words.given} if words.given else {}
 
@@ -634,8 +632,7 @@ def _remark_on_rest(
     """Remark on active questions of the file's queries that the file does not name: they stay."""
     ((rest,),) = cursor.execute(
         "SELECT count(*) FROM bank_at($version) JOIN questions USING (question_key) JOIN queries"
-        " USING (query_key)"
-        " WHERE active AND query_id IN (SELECT unnest($queries::VARCHAR[]))"
+        " USING (query_key) WHERE active AND query_id IN (SELECT unnest($queries::VARCHAR[]))"
         " AND question_id NOT IN (SELECT unnest($named::VARCHAR[]))",
         {
             "version": NEWEST,
@@ -818,8 +815,7 @@ def _make_answers_importer(
                 ):
                     reason = (
                         f"another file has the same items for examinee {examinee.student}; import"
-                        " each with its "
-                        "own --name"
+                        " each with its own --name"
                     )
                     report.refuse(source.name, None, "duplicate-student", reason)
                 examinees.append(examinee)

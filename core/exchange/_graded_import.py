@@ -379,8 +379,8 @@ class GradedImport:
                 rows = self.cursor.execute(
                     "SELECT * FROM read_grades WHERE rating IS NOT NULL"
                     " OR (grader_key, question_text_key, passage_text_key) NOT IN"
-                    "  (SELECT (grader_key, question_text_key, passage_text_key) FROM failures)"
-                    " ORDER BY row"
+                    "  (SELECT (grader_key, question_text_key, passage_text_key)"
+                    " FROM failures) ORDER BY row"
                 ).to_arrow_table()
         # A grade is about a text, so grades of passages without a text are dropped.
         about = (
@@ -505,8 +505,8 @@ class GradedImport:
                     self.names,
                     None,
                     "repeated-ranks",
-                    f"repeated ranks in {how_many(repeated, 'rankings')}: the passages are"
-                    " numbered again",
+                    f"repeated ranks in {how_many(repeated, 'rankings')}: the"
+                    " passages are numbered again",
                 )
             self.counts["runs"] = len(runs)
         if self.files.topics:
@@ -616,8 +616,8 @@ def write_labels(
     )
     if differing := int((values != values[first[place]]).sum()):
         reason = (
-            f"{how_many(differing, 'labels')} skipped: the same text has a different label earlier"
-            " in the file"
+            f"{how_many(differing, 'labels')} skipped: the same text has a different label"
+            " earlier in the file"
         )
         report.remark(file, None, "differing-grade", reason)
     grader = put_grader(cursor, spec)
@@ -640,8 +640,8 @@ def write_labels(
     if written.differing:
         raise InputError(
             "labels-differ",
-            f"'{name}' already has different labels for {how_many(written.differing, 'passages')}"
-            " of the file.",
+            f"'{name}' already has different labels for"
+            f" {how_many(written.differing, 'passages')} of the file.",
             "Import the file under another name (--name).",
         )
     list_keys(cursor, queries, passages)
@@ -755,8 +755,8 @@ def _graded_passage(
         return Passage(parts[0], "")
     if parts:
         reason = (
-            "a graded response is not one passage of the project; its grades count for the whole"
-            " response only"
+            "a graded response is not one passage of the project; its grades count for the"
+            " whole response only"
         )
         report.remark(grade.source.name, grade.line, "grade-of-several-passages", reason)
     elif not grade.text:
@@ -769,8 +769,7 @@ def whole_responses(cursor: Cursor) -> Responses:
     """Return all responses of the project with their joined texts."""
     rows = cursor.execute(
         "SELECT tag, query_id, list(passage_id ORDER BY rank), string_agg(t.text, ' '"
-        " ORDER BY rank)"
-        " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " ORDER BY rank) FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " JOIN rankings USING (run_key, query_key) JOIN passages USING (passage_key)"
         " JOIN passage_texts t USING (text_key) GROUP BY ALL"
     ).fetchall()
@@ -803,8 +802,8 @@ def replace_text_hashes(
             by_hash.setdefault(key, []).append(ids[0] if len(ids) == 1 else whole.passage_id)
     if by_hash and (rest := hashed - by_hash.keys()):
         reason = (
-            f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are kept as passage"
-            " ids"
+            f"{how_many(len(rest), 'ids')} that may be MD5 hashes of responses are"
+            " kept as passage ids"
         )
         report.remark(file, None, "unknown-response", reason)
     return [

@@ -193,8 +193,8 @@ def _json_condition(column: str, kind: str) -> str:
     # In one expression, because DuckDB may evaluate both sides of an AND, even if the left side is
     # false.
     return (
-        f"CASE WHEN json_valid({column}) THEN coalesce(json_type({column}) = '{kind}', false)"
-        " ELSE false END"
+        f"CASE WHEN json_valid({column}) THEN coalesce(json_type({column}) = '{kind}',"
+        " false) ELSE false END"
     )
 
 
@@ -760,8 +760,8 @@ RULES: Final = (
     _value_rule(
         "probe_answers",
         "rating-off-scale",
-        "before BETWEEN 0 AND g.max_rating AND (rating IS NULL OR rating BETWEEN 0"
-        " AND g.max_rating)",
+        "before BETWEEN 0 AND g.max_rating"
+        " AND (rating IS NULL OR rating BETWEEN 0 AND g.max_rating)",
         "a rating is not on the grader's scale",
         "JOIN graders g USING (grader_key)",
     ),
@@ -994,9 +994,8 @@ RULES: Final = (
         "doubles",
         "overlapping-doubles",
         "ended_at IS NOT NULL OR NOT EXISTS (SELECT * FROM doubles d"
-        " WHERE d.query_key = t.query_key AND"
-        " d.double_key < t.double_key AND d.ended_at IS NULL AND (d.passage_keys IS NULL"
-        " OR t.passage_keys IS NULL"
+        " WHERE d.query_key = t.query_key AND d.double_key < t.double_key AND d.ended_at IS NULL"
+        " AND (d.passage_keys IS NULL OR t.passage_keys IS NULL"
         " OR list_has_any(d.passage_keys, t.passage_keys)))",
         "another open double assignment has one of the passages",
     ),
@@ -1237,8 +1236,7 @@ def find_rules(cursor: Cursor, tables: Collection[str]) -> Iterator[Rule]:
     yield from (rule for rule in RULES if rule.table in tables)
     for table, column, type_ in cursor.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns()"
-        " WHERE table_name IN (SELECT unnest(?))"
-        " ORDER BY ALL",
+        " WHERE table_name IN (SELECT unnest(?)) ORDER BY ALL",
         [list(tables)],
     ).fetchall():
         name = f"t.{quoted_name(column)}"
@@ -1262,8 +1260,8 @@ def find_rules(cursor: Cursor, tables: Collection[str]) -> Iterator[Rule]:
             )
     for table, columns in cursor.execute(
         "SELECT table_name, constraint_column_names FROM duckdb_constraints()"
-        " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') AND table_name IN (SELECT unnest(?))"
-        " ORDER BY ALL",
+        " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE')"
+        " AND table_name IN (SELECT unnest(?)) ORDER BY ALL",
         [list(tables)],
     ).fetchall():
         yield _uniqueness_rule(table, *columns)
@@ -1460,8 +1458,8 @@ CHECKS: tuple[Check, ...] = (
     Check(
         "publications",
         "every publication can be reproduced byte for byte",
-        "Restore a backup from the time of the publication (exam restore), and compare it with"
-        " this project.",
+        "Restore a backup from the time of the publication (exam restore), and compare"
+        " it with this project.",
         _publication_faults,
     ),
 )

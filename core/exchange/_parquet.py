@@ -517,8 +517,7 @@ def _advance_keys(connection: Cursor, last: int) -> None:
 def _table_columns(cursor: Cursor) -> dict[str, list[tuple[str, str]]]:
     columns = cursor.execute(
         "SELECT table_name, list((column_name, data_type) ORDER BY column_index)"
-        " FROM duckdb_columns()"
-        " WHERE schema_name = 'main' AND NOT internal"
+        " FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
         " AND table_name IN (SELECT table_name FROM duckdb_tables() WHERE NOT temporary)"
         " GROUP BY 1 ORDER BY 1"
     )

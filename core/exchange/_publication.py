@@ -79,26 +79,24 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
         # A query without a title is graded under its id; these grades moved to the title when it
         # was added.
         "queries": "SELECT q.* REPLACE (CASE WHEN p.text = q.query_id AND p.text NOT IN"
-        f" (SELECT text FROM {main}.question_texts WHERE text IS NOT NULL) THEN q.text ELSE p.text"
-        " END AS text,"
-        " p.narrative AS narrative, p.answer AS answer)"
-        f" FROM {main}.queries q JOIN (FROM {main}.published_queries WHERE {this}) p"
-        " USING (query_key)",
+        f" (SELECT text FROM {main}.question_texts"
+        " WHERE text IS NOT NULL) THEN q.text ELSE p.text END AS text,"
+        f" p.narrative AS narrative, p.answer AS answer) FROM {main}.queries q"
+        f" JOIN (FROM {main}.published_queries WHERE {this}) p USING (query_key)",
         "question_texts": "SELECT * REPLACE (CASE WHEN text_key NOT IN"
         f" (SELECT text_key {awaited}) THEN text END AS text)"
         f" FROM {main}.question_texts WHERE text_key < {publication:d}",
         "question_revisions": "SELECT r.* REPLACE (coalesce(a.text_key, r.text_key) AS text_key)"
-        f" FROM {main}.question_revisions r LEFT JOIN (SELECT text_key, unnest(revision_keys) AS"
-        " revision_key"
+        f" FROM {main}.question_revisions r"
+        " LEFT JOIN (SELECT text_key, unnest(revision_keys) AS revision_key"
         f"  {awaited}) a USING (revision_key) WHERE revision_key < {publication:d}",
         # Rows added later have greater keys. A run that was imported again keeps its old key, with
         # its new ranking.
         "runs": f"SELECT * FROM {main}.runs WHERE run_key < {publication:d}",
         "rankings": f"SELECT * FROM {main}.rankings WHERE run_key < {publication:d}",
-        "grades": "SELECT g.* REPLACE (coalesce(a.text_key, g.question_text_key) AS"
-        " question_text_key)"
-        f" FROM {main}.grades g LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row"
-        f" {awaited}) a"
+        "grades": "SELECT g.* REPLACE (coalesce(a.text_key,"
+        f" g.question_text_key) AS question_text_key) FROM {main}.grades g"
+        f" LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
         f"  ON a.grade_row = g.rowid WHERE g.rowid < (SELECT grades {publications})",
         **{
             table: f"SELECT * FROM {main}.{table} WHERE {key} < {publication:d}"
@@ -114,15 +112,12 @@ def _past_views(main: str, publication: int) -> dict[str, str]:
         # Questions that were sealed then stay left out after they are opened.
         "seals": "SELECT s.* REPLACE (NULL::VARCHAR AS opened_by, NULL::TIMESTAMP AS opened_at)"
         f" FROM {main}.seals s JOIN {main}.questions USING (question_key)"
-        f" WHERE seal_key < {publication:d} AND"
-        " list_contains(((SELECT manifest"
-        f" {publications})::JSON->'$.bank.sealed.sha256')::VARCHAR[],"
-        " sha256(question_id))",
+        f" WHERE seal_key < {publication:d} AND list_contains(((SELECT manifest"
+        f" {publications})::JSON->'$.bank.sealed.sha256')::VARCHAR[], sha256(question_id))",
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
         "overrides": kept,
-        "current_overrides": "SELECT question_text_key, passage_text_key, arg_max(rating,"
-        " override_key) AS rating"
-        f" FROM ({kept}) GROUP BY ALL",
+        "current_overrides": "SELECT question_text_key, passage_text_key,"
+        f" arg_max(rating, override_key) AS rating FROM ({kept}) GROUP BY ALL",
     }
 
 
@@ -146,8 +141,7 @@ def record_publication(
     """
     cursor.execute(
         "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0)"
-        " FROM grades),"
-        " (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
+        " FROM grades), (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
         " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides"
         " WHERE withdrawn_at IS NULL"
         "  AND override_key NOT IN (SELECT override_key FROM held_overrides))",
@@ -159,15 +153,15 @@ def record_publication(
         [key],
     )
     cursor.execute(
-        "INSERT INTO published_awaited SELECT $key, text_key, coalesce(revisions, []),"
-        " coalesce(graded, []), given"
+        "INSERT INTO published_awaited"
+        " SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, []), given"
         " FROM (FROM question_texts WHERE text IS NULL)"
         " LEFT JOIN (SELECT text_key, list(revision_key ORDER BY revision_key) AS revisions"
         "  FROM question_revisions GROUP BY text_key) USING (text_key)"
-        " LEFT JOIN (SELECT question_text_key AS text_key, list(rowid ORDER BY rowid) AS graded"
-        " FROM grades"
-        "  WHERE grader_key = $grader AND question_text_key IN (SELECT text_key"
-        " FROM question_texts WHERE text IS NULL)"
+        " LEFT JOIN (SELECT question_text_key AS text_key, list(rowid"
+        " ORDER BY rowid) AS graded FROM grades"
+        "  WHERE grader_key = $grader AND question_text_key IN (SELECT text_key FROM question_texts"
+        " WHERE text IS NULL)"
         "  GROUP BY question_text_key) USING (text_key)"
         " LEFT JOIN (SELECT question_text_key AS text_key, list(override_key"
         " ORDER BY override_key) AS given"
@@ -203,8 +197,7 @@ def record_pool(cursor: Cursor) -> int:
     )
     cursor.execute(
         "INSERT INTO published_passages SELECT ?, query_key, passage_key, text_key, position"
-        " FROM pool"
-        " ORDER BY query_key, position",
+        " FROM pool ORDER BY query_key, position",
         [key],
     )
     return key
@@ -550,8 +543,8 @@ BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20
 _WHAT = {
     "qrels": "Labels in the four columns of trec_eval: query, 0, passage, {values}.\n"
     "    Passages without a label are left out; manifest.json has the counts.",
-    "manifest.json": "How the qrels were made: bank version, grader, scoring settings, counts, and"
-    " their SHA-256.\n"
+    "manifest.json": "How the qrels were made: bank version,"
+    " grader, scoring settings, counts, and their SHA-256.\n"
     "    Reproduce the qrels: exam export qrels --manifest manifest.json -o FILE\n"
     "    Reproduce this bundle: exam export bundle --manifest manifest.json -o FILE",
     "bank.jsonl": "Version {version} of the question bank, one question per line.{sealed}",
@@ -678,8 +671,7 @@ def reproduce_bundle(
         raise InputError(
             "bundle-with-cascade",
             f"The bundle of publication {number} has a cascade ({', '.join(cascades)}), which this"
-            " version cannot"
-            " reproduce.",
+            " version cannot reproduce.",
             _QRELS_ONLY,
         )
     with open_as_published(project, manifest) as then:
@@ -697,8 +689,8 @@ def reproduce_bundle(
     ):
         raise ProjectError(
             "bundle-differs",
-            f"The bundle of publication {number} cannot be reproduced: {', '.join(differing)}"
-            " would differ.",
+            f"The bundle of publication {number} cannot be reproduced:"
+            f" {', '.join(differing)} would differ.",
             f"A run may have been replaced since. {_QRELS_ONLY}",
         )
     packed = zip_bytes(files)
@@ -818,7 +810,7 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:
-    """Return several leaderboards as one table that `read_boards` reads, in the order of the first."""
+    """Return leaderboards as one table that `read_boards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
     lines = ["\t".join(("run", *map(disarm_cell, header)))]
     for run in boards[0].scores:

@@ -1,4 +1,4 @@
-"""A report as one HTML file: text, tables and figures, without scripts, and without any other file."""
+"""A report as one HTML file: text, tables and figures, without scripts or other files."""
 
 from __future__ import annotations
 
@@ -52,15 +52,18 @@ class Section:
 STYLE = """
 :root { color-scheme: light; }
 body { max-width: 76rem; margin: 2rem auto; padding: 0 1.2rem; color: #1f2428; background: #fff;
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif; overflow-wrap: anywhere; }
+  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
+  overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 p, figcaption, li { max-width: 60rem; }
 .lead { font-size: 1.1rem; font-weight: 600; }
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 0.93rem; font-variant-numeric: tabular-nums; margin: 0.8rem 0; }
+table { border-collapse: collapse; font-size: 0.93rem; font-variant-numeric: tabular-nums;
+  margin: 0.8rem 0; }
 caption { text-align: left; color: #59626b; padding-bottom: 0.3rem; }
-th, td { padding: 0.2rem 0.7rem; border-bottom: 1px solid #e1e5e8; text-align: left; vertical-align: top; }
-/* Headings break between words, so that the columns of numbers are narrow; names break only if they must. */
+th, td { padding: 0.2rem 0.7rem; border-bottom: 1px solid #e1e5e8; text-align: left;
+  vertical-align: top; }
+/* Headings break between words, for narrow columns of numbers; names break only if they must. */
 th { font-weight: 600; vertical-align: bottom; overflow-wrap: normal; } .n { text-align: right; }
 td:not(.n) { min-width: 8rem; overflow-wrap: break-word; } td.n { white-space: nowrap; }
 @media (max-width: 62rem) { table { font-size: 0.85rem; } th, td { padding: 0.2rem 0.4rem; }

@@ -257,17 +257,15 @@ class RunImport:
             # Ranks are compared only with those of the next better score, so that one misplaced
             # rank gives one note.
             " coalesce(rank <= max(rank) OVER (PARTITION BY run, query_key ORDER BY single DESC"
-            "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts"
-            " FROM (SELECT *, count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS"
-            " next_copy,"
+            "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts FROM (SELECT *,"
+            " count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS next_copy,"
             "   row_number() OVER (PARTITION BY run, query_key, passage_id"
             " ORDER BY score DESC, line) AS place,"
             f"  {single} AS single FROM {self._lines} WHERE query_key BETWEEN $first AND $last"
             "  WINDOW pair AS (PARTITION BY run, query_key, passage_id), in_file AS (pair"
             " ORDER BY line"
-            "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))"
-            " WHERE place = 1 WINDOW best AS (PARTITION BY run, query_key"
-            " ORDER BY single DESC, passage_id DESC)"
+            "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)) WHERE place = 1"
+            " WINDOW best AS (PARTITION BY run, query_key ORDER BY single DESC, passage_id DESC)"
             f" ORDER BY query_key, run, rank) TO {self._part} (FORMAT parquet)",
             {"first": first, "last": last},
         )
@@ -300,8 +298,8 @@ class _Oddities:
             f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in [*_REMARKS][1:]
         )
         for run, *counts in cursor.execute(
-            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part} GROUP BY run"
-            " ORDER BY run"
+            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part}"
+            " GROUP BY run ORDER BY run"
         ).fetchall():
             for what, line, times in zip(_REMARKS, counts[::2], counts[1::2], strict=True):
                 if times:

@@ -122,15 +122,13 @@ def zip_bytes(files: Mapping[str, bytes] | Mapping[str, bytes | Path]) -> bytes:
 
 _DETAILS = tuple(field.name for field in fields(GradeDetail))
 _GRADES = (
-    "SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted,"
-    " confidence, raw,"
-    " NULL AS reason, note FROM grades"
+    "SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted, confidence,"
+    " raw, NULL AS reason, note FROM grades"
 )
 _FAILURES = (
     # A failed reply takes the place of the answer. A reason that adds nothing is left out.
-    "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid),"
-    " false, NULL, NULL,"
-    f" nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
+    "SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false,"
+    f" NULL, NULL, nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
     " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3"
 )
 
@@ -220,9 +218,8 @@ def _pooled_passages(
 ) -> list[tuple[str, str, int | None]]:
     """Return the pooled passages of queries: ids, texts, and the keys of the texts."""
     return project.rows(
-        "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key)"
-        " FROM pool JOIN passages USING (passage_key) LEFT JOIN passage_texts t"
-        " ON t.text_key = pool.text_key"
+        "SELECT passage_id, coalesce(any_value(t.text), ''), any_value(pool.text_key) FROM pool"
+        " JOIN passages USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = pool.text_key"
         f" WHERE {_OF_QUERIES} GROUP BY passage_id"
         " ORDER BY min((list_position($queries, query_key), position))",
         _query_parameters(members),
@@ -236,10 +233,8 @@ def _pooled_judgments(
         Judgment(members[query], passage_id, value)
         for query, passage_id, value in project.rows(
             f"SELECT query_key, passage_id, value FROM {visible_rows(project, 'judgments')}"
-            " JOIN sources USING "
-            "(source_key) JOIN passages USING (passage_key) JOIN pool"
-            " USING (query_key, passage_key)"
-            f" WHERE {_OF_QUERIES} AND name = $source"
+            " JOIN sources USING (source_key) JOIN passages USING (passage_key)"
+            f" JOIN pool USING (query_key, passage_key) WHERE {_OF_QUERIES} AND name = $source"
             " ORDER BY list_position($queries, query_key), position",
             _query_parameters(members) | {"source": source},
         )
@@ -306,8 +301,8 @@ def _asked_texts(project: Project) -> dict[int, Asked]:
         " FROM (SELECT *, unnest(["
         f"   CASE WHEN text_key IS NULL THEN text END, concat_ws({separator}, text, answer_key),"
         f"   concat_ws({separator}, text, answer_key, choices)]) AS asked FROM wordings"
-        "   WHERE text_key IS NULL OR answer_key <> '') w JOIN question_texts t"
-        " ON t.text = w.asked)"
+        "   WHERE text_key IS NULL OR answer_key <> '') w"
+        " JOIN question_texts t ON t.text = w.asked)"
         " SELECT query_key, list((question_id, text_key) ORDER BY text_key, question_id)"
         " FROM (SELECT query_key, question_id, text_key FROM wordings WHERE text_key IS NOT NULL"
         "  UNION ALL SELECT query_key, question_id, text_key FROM read)"
@@ -336,13 +331,10 @@ def _query_grades(
         return []
     table = project.table(
         "SELECT grader_key, asked, passage, rating, answer, defaulted, confidence, raw, reason,"
-        " note"
-        " FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key, generate_subscripts($asked,"
-        " 1) AS asked)"
-        f" JOIN ({grades_sql}) USING (question_text_key) JOIN"
-        " (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts, 1) AS"
-        " passage)"
-        " USING (passage_text_key) ORDER BY passage, grader_key, asked",
+        " note FROM (SELECT unnest($asked::INTEGER[]) AS question_text_key,"
+        f" generate_subscripts($asked, 1) AS asked) JOIN ({grades_sql}) USING (question_text_key)"
+        " JOIN (SELECT unnest($texts::INTEGER[]) AS passage_text_key, generate_subscripts($texts,"
+        " 1) AS passage) USING (passage_text_key) ORDER BY passage, grader_key, asked",
         {"asked": [key for _, key in asked], "texts": list(texts.values())},
     )
     ids = np.array([question_id for question_id, _ in asked], object)
@@ -680,16 +672,13 @@ def response_ratings(project: Project, policy: Policy) -> list[tuple[str, str, i
     all lack a grade."""
     base = basis(project, policy)
     return project.rows(
-        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses JOIN runs"
-        " USING (run_key)"
-        " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p"
-        " USING (passage_key)"
+        "SELECT tag, query_id, max(rating), count(*) - count(rating) FROM responses"
+        " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
         f" JOIN {bank_for(base.grader.spec)} b USING (query_key) JOIN bank_at($version) r"
-        " USING (question_key)"
-        " LEFT JOIN grades g ON g.question_text_key = b.text_key"
-        " AND g.passage_text_key = p.text_key"
-        " AND grader_key = $grader WHERE r.active AND r.weight <> 0"
-        " GROUP BY run_key, tag, query_key, query_id, question_key"
+        " USING (question_key) LEFT JOIN grades g ON g.question_text_key = b.text_key"
+        " AND g.passage_text_key = p.text_key AND grader_key = $grader"
+        " WHERE r.active AND r.weight <> 0 GROUP BY run_key, tag, query_key, query_id, question_key"
         " ORDER BY run_key, query_key, question_key",
         base.parameters,
     )
@@ -763,11 +752,10 @@ def reports_jsonl(project: Project, policy: Policy) -> str:
 
 
 _SENTENCES = (
-    "SELECT tag, query_id, list({'passage_id': passage_id, 'text': substr(x.text, begins + 1, ends"
-    " - begins),"
-    " 'citations': citations} ORDER BY rank, s.position) FROM responses JOIN runs USING (run_key)"
-    " JOIN queries USING (query_key) JOIN rankings USING (run_key, query_key) JOIN passages p"
-    " USING (passage_key)"
+    "SELECT tag, query_id, list({'passage_id': passage_id, 'text':"
+    " substr(x.text, begins + 1, ends - begins), 'citations': citations} ORDER BY rank, s.position)"
+    " FROM responses JOIN runs USING (run_key) JOIN queries USING (query_key)"
+    " JOIN rankings USING (run_key, query_key) JOIN passages p USING (passage_key)"
     " JOIN passage_texts x ON x.text_key = p.text_key JOIN response_sentences s USING (passage_key)"
     " GROUP BY run_key, tag, query_key, query_id ORDER BY run_key, query_key"
 )
@@ -789,8 +777,8 @@ def _graded_rows(project: Project, base: Basis, of_passages: bool) -> list[dict[
 
 _KEYS = ("run_id", "query_id", "question", "grade", "reasoning", "confidence", "doc_id", "passage")
 _OF_PASSAGES = (
-    "f.run, query_id, t.text, rating, coalesce(raw, ''), round(confidence::DOUBLE, 6), passage_id,"
-    " x.text",
+    "f.run, query_id, t.text, rating, coalesce(raw, ''), round(confidence::DOUBLE,"
+    " 6), passage_id, x.text",
     "FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     " JOIN passage_texts x ON x.text_key = p.text_key"
     " LEFT JOIN (SELECT query_key, passage_key, arg_min(name, (rank, run_key)) AS run"

@@ -272,8 +272,8 @@ FACTORS = FileKind(
     name="students",
     title="Components of examinees",
     what=(
-        "components of examinees: CSV or TSV with a column student and one column per factor, such"
-        " as model"
+        "components of examinees: CSV or TSV with a column student and one column per"
+        " factor, such as model"
     ),
     extensions=("csv", "tsv"),
     read=read_factors,
@@ -335,8 +335,8 @@ def read_samples(source: Source, report: Report, student: str | None = None) -> 
                     source.name,
                     number,
                     "no-acc-norm",
-                    "acc is used because acc_norm is missing; the length of the choices is not"
-                    " considered",
+                    "acc is used because acc_norm is missing; the length of the"
+                    " choices is not considered",
                 )
             verdicts[question.question_id] = _verdict_of(row)
             questions.append(question)

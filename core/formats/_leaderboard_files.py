@@ -72,7 +72,7 @@ TITLE = re.compile(r"\W*based on\b", re.IGNORECASE)
 
 @dataclass
 class _Table:
-    """One table of a file: header cells, rows with line numbers, and the min rating of its footer."""
+    """One table of a file: header cells, rows with line numbers, the min rating of its footer."""
 
     header: list[str]
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
@@ -117,10 +117,11 @@ def read_boards(
             - a table with a column of queries, of measures, or both. Its rows `all` are the
                 leaderboard, else the means over the queries.
             - one of `BOARD_FORMS`.
-            - a JSON map run -> score, or measure -> run -> score. report: receives refused lines,
-        and notes on columns and rows that are left out. queries: known ids, which identify the
-        columns of a long form without a header. form: one of `BOARD_FORMS`; None means that it
-        follows from the header, the known ids and the names of measures.
+            - a JSON map run -> score, or measure -> run -> score.
+        report: receives refused lines, and notes on columns and rows that are left out.
+        queries: known ids, which identify the columns of a long form without a header.
+        form: one of `BOARD_FORMS`; None means that it follows from the header, the known ids and
+            the names of measures.
 
     Returns:
         Leaderboards in file order, named after the file, and after the measure if there are
@@ -204,8 +205,8 @@ def write_board_form(
         if blank and form != "jsonl":
             raise InputError(
                 "blank-in-name",
-                f"The name {blank[0]!r} contains white space, which the form {form} does not"
-                " allow.",
+                f"The name {blank[0]!r} contains white space, which the form"
+                f" {form} does not allow.",
                 "Use --form jsonl.",
             )
         cells = {
@@ -343,8 +344,8 @@ def _name_columns(table: _Table, queries: frozenset[str], form: str | None) -> N
     elif is_trec_eval_output(header):
         raise Refused(
             "file-of-another-kind",
-            "the file is trec_eval output for one run, not a leaderboard; import it with --form"
-            " trec_eval",
+            "the file is trec_eval output for one run, not a leaderboard; import it"
+            " with --form trec_eval",
         )
     elif headless := any(map(is_number, header)):
         names = _long_header([header, *rows], queries)
@@ -408,8 +409,8 @@ def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Boa
     if "passage" in roles:
         raise Refused(
             "file-of-another-kind",
-            f"the columns {', '.join(header)} belong to judgments or a run; import the file as"
-            " qrels or runs",
+            f"the columns {', '.join(header)} belong to judgments or a run; import the"
+            " file as qrels or runs",
         )
     # Short rows are padded to the header's length.
     check_limit(len(header) * len(table.rows), "the table has more than", "VALUES")
@@ -472,9 +473,9 @@ def _table_boards(table: _Table, source: Source, report: Report) -> Iterator[Boa
     if run_at < 0 and unknown:
         raise Refused(
             "ambiguous-columns",
-            f"the columns {first_few(unknown)} have no names of measures; if these are systems,"
-            " write a line for each"
-            " system and query, with the columns run, query, measure and value",
+            f"the columns {first_few(unknown)} have no names of measures; if these are"
+            " systems, write a line for each system and query, with the columns run,"
+            " query, measure and value",
         )
     if measure_at >= 0 and len(values) > 1:
         values = [at for at in values if at == roles.get("score")]
@@ -582,8 +583,7 @@ def _column_board(
                 raise Refused(
                     "duplicate-run",
                     f"run {run} is also on line {seen[identity]}, and no column distinguishes the"
-                    " rows; if a column"
-                    " holds queries or measures, rename it to query or measure",
+                    " rows; if a column holds queries or measures, rename it to query or measure",
                 )
             if score is None:
                 report.remark(
@@ -614,8 +614,8 @@ def _column_board(
                 file,
                 None,
                 "mean-differs",
-                f"{measure}: the value of a run for all queries is not the mean of its values by"
-                " query",
+                f"{measure}: the value of a run for all queries is not the mean of"
+                " its values by query",
             )
         if len(scores) < queries:
             report.remark(
@@ -651,8 +651,7 @@ def _json_boards(source: Source, lines: list[tuple[int, str]], report: Report) -
         raise Refused(
             "unknown-measure",
             f"unknown measures: {first_few(others)}; import judgments as qrels, rankings as runs,"
-            " and unusual measures"
-            " as a table",
+            " and unusual measures as a table",
         )
     boards = []
     for name, scores in (content if nested else {"score": content}).items():

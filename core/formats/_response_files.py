@@ -80,8 +80,8 @@ def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
                     else f"{responses[key].file}:{responses[key].line}"
                 )
                 reason = (
-                    f"run {response.run} already has a response to query {response.query_id}"
-                    f" ({where})"
+                    f"run {response.run} already has a response to query"
+                    f" {response.query_id} ({where})"
                 )
                 report.refuse(source.name, response.line, "duplicate-response", reason)
             elif not response.text:
@@ -332,8 +332,8 @@ def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
             if answers.setdefault(place, answer) is not answer:
                 raise Refused(
                     "duplicate-answer",
-                    f"query {answer.query_id} already has an answer from {answer.run} with this k"
-                    " and draw",
+                    f"query {answer.query_id} already has an answer from {answer.run}"
+                    " with this k and draw",
                 )
     report.require(answers, source.name, "answers")
     return list(answers.values())

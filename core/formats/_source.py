@@ -107,7 +107,7 @@ class _Reason(Exception):
 
 
 class Refused(_Reason, ValueError):
-    """The reason why one line cannot be used. A reader turns it into a problem with file and line."""
+    """The reason why a line cannot be used. A reader turns it into a problem with file and line."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Autograder/RUBRIC interchange files: one line per query with its passages and all their grades."""
+"""Autograder/RUBRIC interchange files: one line per query with its passages and their grades."""
 
 from __future__ import annotations
 
@@ -354,7 +354,7 @@ def take_exam_grades(given: Any, passage_id: str, state: Line) -> None:
 
 
 def _reuse_asked_ids(ids: list[str], prompt_type: Any, state: Line) -> list[str]:
-    """Return a passage's question ids, as the previous passage's list object if they are the same."""
+    """Return a passage's question ids: the previous passage's list object if they are the same."""
     if ids == state.asked:
         # Most passages have the same questions, and a list is found faster by identity than by
         # equality.
@@ -720,8 +720,7 @@ KIND = FileKind(
     name="graded",
     title="Graded file",
     what="Autograder/RUBRIC interchange file; grades made elsewhere: nugget-grades.jsonl,"
-    " nugget-doc-grades.jsonl,"
-    " Nuggetizer's assignments",
+    " nugget-doc-grades.jsonl, Nuggetizer's assignments",
     extensions=("jsonl",),
     read=read_graded,
     write=write_graded,

@@ -66,9 +66,9 @@ def read_queries(
                 others of `NARRATIVE_KEYS`), and `answer` or `answers` (a text, or a list of texts
                 that are all correct). JSONL may have `subtopics` (list of `{"subtopic_id",
                 "text"}`);
-            - outlines of TREC CAR, as JSONL or a JSON list (`outline_of`). report: receives refused
-        lines, including a repeated id with different content. topics: receives the topics of
-        AutoJudge as they came.
+            - outlines of TREC CAR, as JSONL or a JSON list (`outline_of`).
+        report: receives refused lines, including a repeated id with different content.
+        topics: receives the topics of AutoJudge as they came.
 
     Returns:
         The queries in file order, each id once.
@@ -327,14 +327,14 @@ def _read_query_line(line: str) -> dict[str, Any]:
     if len(cells) not in (2, 3):
         raise Refused(
             "wrong-number-of-columns",
-            f"the line has {len(cells)} tab-separated cells; it needs an id, a text and optionally"
-            " a narrative",
+            f"the line has {len(cells)} tab-separated cells; it needs an id, a text and"
+            " optionally a narrative",
         )
     if is_number(cells[-1]) and len(cells) == 3:
         raise Refused(
             "file-of-another-kind",
-            "the third cell is a number, not a narrative; if the file holds judgments, import it"
-            " as qrels",
+            "the third cell is a number, not a narrative; if the file holds"
+            " judgments, import it as qrels",
         )
     return dict(zip(("query_id", "text", "narrative"), map(str.strip, cells), strict=False))
 

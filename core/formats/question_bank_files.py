@@ -122,8 +122,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
             - the lessons of TQA, a JSON list (`read_tqa`);
             - nugget banks of AutoJudge, v3 or RAGTIME26, one query per line or per file
               (`read_nugget_bank`);
-            - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`). report: receives notes and
-        refused lines, including duplicate question ids.
+            - nuggets_TOPIC.json of AutoJudge (`bank_of_nugget_docs`).
+        report: receives notes and refused lines, including duplicate question ids.
 
     Returns:
         Queries (subtopics collected over lines) and questions in file order.
@@ -277,8 +277,8 @@ L_0384.
 """
 
 _LESSONS = re.compile(
-    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName|metadataVersion|questions|'
-    r'topics)"\s*:'
+    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName'
+    r'|metadataVersion|questions|topics)"\s*:'
 )
 
 
@@ -624,7 +624,7 @@ def _is_record(beginning: Beginning) -> bool:
 
 
 def _are_pairs(beginning: Beginning) -> bool:
-    """Return whether lines of an id and a text repeat an id with other texts, as only questions do."""
+    """Return whether lines of id and text repeat an id with other texts, as only questions do."""
     rows = beginning.cells
     if any(len(row) != 2 for row in rows) or not is_text_table(beginning):
         return False

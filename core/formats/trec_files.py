@@ -60,15 +60,17 @@ ROLES = {
 """Column names by role, without punctuation and case; the first name that a table has counts."""
 
 MEASURE = re.compile(
-    r"(?:alpha|α|n|i|ia)?[_-]?n?dcg.*|(?:gm_?|i|p)?map.*|g?ap(?:[@_(].*)?|m?rr(?:[@_(].*)?|recip_rank|(?:p|r|f1?)[@_(].*"
-    r"|(?:recall|precision|prec|iprec|rprec|r-prec|bpref|infap|success|hits?|err|rbp|judged|set_|num_|mean_)(?:[^a-z].*|\b.*)?"
-    r"|(?:n-)?exam.*|cover.*|rouge.*|bleu.*|chrf.*|score",
+    r"(?:alpha|α|n|i|ia)?[_-]?n?dcg.*|(?:gm_?|i|p)?map.*"
+    r"|g?ap(?:[@_(].*)?|m?rr(?:[@_(].*)?|recip_rank|(?:p|r|f1?)[@_(].*"
+    r"|(?:recall|precision|prec|iprec|rprec|r-prec|bpref|infap|success|hits?|err|rbp|judged|set_"
+    r"|num_|mean_)(?:[^a-z].*|\b.*)?|(?:n-)?exam.*|cover.*|rouge.*|bleu.*|chrf.*|score",
     re.IGNORECASE,
 )
 """Names of measures."""
 
 STANDARD = re.compile(
-    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg|r_?prec|m?rr|recip_rank",
+    r".+@[0-9]+|(?:p|recall|(?:ndcg|map)_cut|success|set_[a-z]+)_?[0-9]*|(?:gm_)?map|ap|bpref|n?dcg"
+    r"|r_?prec|m?rr|recip_rank",
     re.IGNORECASE,
 )
 """Names of measures that are hardly ever names of systems."""
@@ -469,8 +471,8 @@ QRELS = FileKind(
     name="qrels",
     title="Qrels (judgments)",
     what=(
-        "judgments: TREC's four columns, a table with a header, or a JSON map query -> passage ->"
-        " value"
+        "judgments: TREC's four columns, a table with a header, or a JSON map query"
+        " -> passage -> value"
     ),
     extensions=("qrels", "qrel", "txt"),
     read=read_qrels,
@@ -583,8 +585,8 @@ def name_runs(runs: Sequence[tuple[Source, str]], report: Report) -> list[str]:
         name = own if files_with[tag] > 1 else tag
         if name in holders:
             reason = (
-                f"run name {name} is also used in {holders[name].file}; give one file another name"
-                " or tag"
+                f"run name {name} is also used in {holders[name].file}; give one file"
+                " another name or tag"
             )
             report.refuse(source.name, None, "duplicate-run", reason)
         holders.setdefault(name, source)

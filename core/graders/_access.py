@@ -73,7 +73,8 @@ def address_origin(address: str) -> str:
     """
     host = checked_host(address).rstrip(".")
     parts = urlsplit(address)
-    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or PORTS[parts.scheme]}"
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}:{parts.port or PORTS[parts.scheme]}"
 
 
 def same_address(first: str, other: str) -> bool:
@@ -159,7 +160,7 @@ _tables: Callable[[], Tables] = dict
 
 
 def provide_endpoints(tables: Callable[[], Tables]) -> None:
-    """Register a second source of endpoints, such as the app's secrets; it replaces an earlier one."""
+    """Register or replace a second source of endpoints, such as the app's secrets."""
     global _tables
     _tables = tables
 
@@ -194,8 +195,8 @@ def _read_endpoint_file() -> tuple[str, Tables]:
         raise InputError(
             "cannot-read-endpoints",
             f"The endpoint file named in {FILE_VARIABLE} cannot be read ({type(error).__name__}).",
-            "Ask the server's operator to correct it; docs/how-to/use-an-endpoint.md has an"
-            " example.",
+            "Ask the server's operator to correct it;"
+            " docs/how-to/use-an-endpoint.md has an example.",
         ) from None
     tables = content.get("endpoints") if isinstance(content, dict) else None
     if not isinstance(tables, dict):
@@ -417,9 +418,9 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     raise GradingError(
         "no-key-for-address",
         f"{what} assigned to {host}.",
-        "A key is only sent to its own address. Enter it on the screen, use --base-url URL --set"
-        " key_variable=NAME in "
-        f"the shell, or add the endpoint to the file named in {FILE_VARIABLE}.",
+        "A key is only sent to its own address. Enter it on the screen, use --base-url"
+        " URL --set key_variable=NAME in the shell, or add the endpoint to the file named"
+        f" in {FILE_VARIABLE}.",
     )
 
 

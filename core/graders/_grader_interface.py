@@ -415,10 +415,8 @@ class Control:
                 self.exhausted = True
                 self.overrun = self.overrun or (
                     f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,}"
-                    " written for one call,"
-                    f" more than the possible {reserved[0]:,} and {reserved[1]:,}. The job was"
-                    " stopped, because its"
-                    " cost limit cannot be kept."
+                    f" written for one call, more than the possible {reserved[0]:,} and"
+                    f" {reserved[1]:,}. The job was stopped, because its cost limit cannot be kept."
                 )
 
     def add(self, used: Usage) -> None:
@@ -534,6 +532,5 @@ def other_models_note(asked: str, answers: Mapping[str, int]) -> str:
     )
     return (
         f"The endpoint reports a model other than {asked}: {named}. These grades are kept with a"
-        " note. Check that you"
-        " use the right model."
+        " note. Check that you use the right model."
     )

@@ -455,8 +455,8 @@ def _find_prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     if unknown := [name for name in prompt_variables(prompt) if name not in USES[use].known]:
         raise InputError(
             "unknown-prompt-field",
-            f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be filled in"
-            f" for {use}.",
+            f"Prompt '{prompt.name}' has the variable {{{unknown[0]}}}, which cannot be"
+            f" filled in for {use}.",
             f"Available variables: {', '.join(USES[use].known)}.",
         )
     return prompt
@@ -602,8 +602,8 @@ _KINDS = (
     ),
     _reading_kind(
         "Self-rating",
-        "A language model reads the passage and rates from 0 to 5 how well it answers the"
-        " question.",
+        "A language model reads the passage and rates from 0 to 5 how well it"
+        " answers the question.",
         Reading(
             "self-rating",
             "Self-rating",
@@ -614,8 +614,7 @@ _KINDS = (
     _reading_kind(
         "Answer and check",
         "A language model extracts an answer, which is then compared with the answer key. The"
-        " rating is 1 for right "
-        "and 0 for wrong. Questions without an answer key are left out.",
+        " rating is 1 for right and 0 for wrong. Questions without an answer key are left out.",
         Reading(
             "answer",
             "Answer",
@@ -629,9 +628,9 @@ _KINDS = (
     GraderKind(
         "extractive",
         "Extractive answer and check",
-        "A model tuned on SQuAD2 marks the answer in the passage, or reports that there is none."
-        " The answer "
-        "is compared with the answer key. Questions without an answer key are left out.",
+        "A model tuned on SQuAD2 marks the answer in the passage, or reports that there"
+        " is none. The answer is compared with the answer key. Questions without an"
+        " answer key are left out.",
         make_extractive,
         (
             *("model", *LOCAL_SETTINGS, "dtype", *CHECK, "verify_model", "verify_back_end"),
@@ -659,8 +658,7 @@ _KINDS = (
     _reading_kind(
         "Direct judge",
         "A language model rates the passage against the query, without questions, on the scale of"
-        " its prompt. The "
-        "rating is the label.",
+        " its prompt. The rating is the label.",
         Reading(
             "direct",
             "Judge",
@@ -673,18 +671,15 @@ _KINDS = (
         "support-embedding",
         "Citation similarity (MiniLM)",
         "A small model on this computer rates from 0 to 2 how similar a sentence of a response and"
-        " a passage that it "
-        "cites are. It needs no key and no network. It does not read: a wrong fact looks supported"
-        " if the subject is "
-        "the same.",
+        " a passage that it cites are. It needs no key and no network. It does not read: a wrong"
+        " fact looks supported if the subject is the same.",
         partial(_make_encoder, "CitationSimilarity"),
         ("cuts",),
     ),
     _reading_kind(
         "Citation support",
         "A language model rates from 0 to 2 how much of a sentence of a response each passage"
-        " supports that the "
-        "sentence cites: none, partial or full support.",
+        " supports that the sentence cites: none, partial or full support.",
         Reading(
             "support",
             "Citation support",

@@ -278,8 +278,8 @@ class GraderOnWorker:
                 "other-grader-on-worker",
                 f"A worker has the grader {self._grader.spec.fingerprint}, but the plan is for"
                 f" {planned.fingerprint}.",
-                "Install the same versions of the program and the model on every computer of the"
-                " cluster.",
+                "Install the same versions of the program and the model on every"
+                " computer of the cluster.",
             )
 
     def __call__(self, table: Any) -> Any:
@@ -560,8 +560,8 @@ def _join_cluster(address: str | None) -> Any:
         # Ray raises errors of many classes here; the user can correct only the address.
         raise GradingError(
             "no-cluster",
-            f"Cannot join the Ray cluster {address or 'on this computer'} ({type(error).__name__}:"
-            f" {error}).",
+            f"Cannot join the Ray cluster {address or 'on this computer'}"
+            f" ({type(error).__name__}: {error}).",
             "Set --address, such as head:6379. This computer must belong to the cluster.",
         ) from error
     return ray

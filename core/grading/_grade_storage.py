@@ -113,8 +113,7 @@ def write_grades(cursor: Cursor, results: pa.Table) -> Written:
             failed = cursor.execute(
                 "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
                 f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades"
-                " WHERE rating IS NULL"
-                " ORDER BY row"
+                " WHERE rating IS NULL ORDER BY row"
             ).fetchall()[0][0]
         rows = results
         if not as_they_are:
@@ -259,8 +258,7 @@ def count_vectors(project: Project) -> list[VectorCount]:
         VectorCount(*row)
         for row in project.rows(
             "SELECT encoder, role, count(*), sum(octet_length(vector) +"
-            " octet_length(sentences))::BIGINT"
-            " FROM text_vectors GROUP BY ALL ORDER BY ALL"
+            " octet_length(sentences))::BIGINT FROM text_vectors GROUP BY ALL ORDER BY ALL"
         )
     ]
 

@@ -193,9 +193,8 @@ def call_batches(project: Project, job: int) -> list[CallBatch]:
         CallBatch(*(*row[:-4], Tokens(*(number or 0 for number in row[-4:]))))
         for row in project.rows(
             "SELECT batch_key, job_key, wave, mark, state, cancelling, calls, file_id, batch_id,"
-            " remote, done,"
-            " answered, unanswered, code, message, input_tokens, output_tokens, cached_tokens,"
-            " thinking_tokens"
+            " remote, done, answered, unanswered, code, message, input_tokens, output_tokens,"
+            " cached_tokens, thinking_tokens"
             " FROM call_batches WHERE job_key = ? ORDER BY batch_key",
             [job],
         )
@@ -209,7 +208,7 @@ def waiting_jobs(project: Project, spec: GraderSpec) -> list[Job]:
 
 
 def batch_standing(project: Project, spec: GraderSpec) -> Standing:
-    """Return the progress of a grader's batches at the last look, without a call of the endpoint."""
+    """Return the last known progress of a grader's batches, without a call of the endpoint."""
     waiting = waiting_jobs(project, spec)
     batches = [batch for job in waiting for batch in call_batches(project, job.key)]
     made = {
@@ -318,10 +317,8 @@ def _learn_dialect(
     endpoint = grader_endpoint(grader)
     learnt = project.rows(
         "SELECT json_extract(request, '$.dialect')::VARCHAR AS dialect FROM jobs"
-        " WHERE subject_key = ?"
-        " AND json_extract_string(request, '$.address') = ? AND state <> 'failed'"
-        " AND dialect IS NOT NULL"
-        " ORDER BY job_key DESC LIMIT 1",
+        " WHERE subject_key = ? AND json_extract_string(request, '$.address') = ?"
+        " AND state <> 'failed' AND dialect IS NOT NULL ORDER BY job_key DESC LIMIT 1",
         [project.read(lambda cursor: grader_key(cursor, grader.spec)), endpoint.endpoint.base_url],
     )
     if learnt:
@@ -379,12 +376,10 @@ def _plan_batches(
         # If the database reported an error at an earlier commit, the batches may be stored already.
         cursor.execute(
             "INSERT INTO call_batches (batch_key, job_key, wave, mark, state, cancelling, calls,"
-            " remote, done, code,"
-            " message, planned_at) SELECT nextval('keys'), ?, ?, mark, 'planned', false, calls,"
-            " '', 0, '', '',"
+            " remote, done, code, message, planned_at)"
+            " SELECT nextval('keys'), ?, ?, mark, 'planned', false, calls, '', 0, '', '',"
             " now()::TIMESTAMP FROM (SELECT mark, count(*) AS calls FROM staged_rows GROUP BY mark"
-            " ORDER BY min(rowid))"
-            " ON CONFLICT DO NOTHING",
+            " ORDER BY min(rowid)) ON CONFLICT DO NOTHING",
             [job.key, wave],
         )
         cursor.execute(
@@ -454,9 +449,8 @@ def cancel_batches(project: Project, grader: Grader, author: str) -> Standing:
     project.write(
         lambda cursor: cursor.execute(
             "UPDATE call_batches SET cancelling = true"
-            " WHERE state IN ('planned', 'uploaded', 'sent')"
-            " AND job_key IN (SELECT job_key FROM jobs WHERE state = 'waiting'"
-            " AND subject_key = ?)",
+            " WHERE state IN ('planned', 'uploaded', 'sent') AND job_key IN (SELECT job_key"
+            " FROM jobs WHERE state = 'waiting' AND subject_key = ?)",
             [grader_key(cursor, grader.spec)],
         )
     )
@@ -534,8 +528,8 @@ class _Step:
 
     def _pairs(self, batch: CallBatch) -> list[Pair]:
         pairs = (
-            "SELECT question_text_key, passage_text_key FROM call_batch_pairs WHERE batch_key = ?"
-            " ORDER BY place"
+            "SELECT question_text_key, passage_text_key FROM call_batch_pairs"
+            " WHERE batch_key = ? ORDER BY place"
         )
         return [(question, passage) for question, passage in self.project.rows(pairs, [batch.key])]
 
@@ -602,12 +596,11 @@ class _Step:
 
         def record_answers(cursor: Cursor) -> None:
             cursor.execute(
-                "DELETE FROM kept_replies WHERE (question_text_key, passage_text_key) IN (SELECT"
-                " (question_text_key,"
-                " passage_text_key) FROM call_batch_pairs WHERE batch_key = $batch)"
-                " AND job_key IN (SELECT job_key"
-                " FROM jobs WHERE subject_key = (SELECT subject_key FROM jobs"
-                " WHERE job_key = $job))",
+                "DELETE FROM kept_replies"
+                " WHERE (question_text_key, passage_text_key) IN (SELECT (question_text_key,"
+                " passage_text_key) FROM call_batch_pairs"
+                " WHERE batch_key = $batch) AND job_key IN (SELECT job_key FROM jobs"
+                " WHERE subject_key = (SELECT subject_key FROM jobs WHERE job_key = $job))",
                 {"batch": batch.key, "job": job.key},
             )
             _stage_rows(cursor, _KEPT, rows)
@@ -680,8 +673,8 @@ class _Step:
             f"Unanswered calls: {missing:,}. Start grading again to repeat them."
             if missing
             else "",
-            "The budget is used up. Start grading again with a new budget to grade the remaining"
-            " pairs."
+            "The budget is used up. Start grading again with a new budget to grade"
+            " the remaining pairs."
             if stopped
             else "",
             billing_sentence(job.request.get("told"), job_usage(job)),

@@ -126,9 +126,8 @@ class Plan:
 
 _IN_SCOPE = (
     "($depth IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key)"
-    " FROM rankings"
-    " JOIN runs USING (run_key) WHERE rank <= $depth AND ($runs IS NULL"
-    " OR list_contains($runs, name))))"
+    " FROM rankings JOIN runs USING (run_key)"
+    " WHERE rank <= $depth AND ($runs IS NULL OR list_contains($runs, name))))"
     " AND ($passages IS NULL OR list_contains($passages, [p.query_key, p.passage_key]))"
 )
 """SQL condition: a run, or one of the named runs, ranks passage p of the pool within a depth, and p
@@ -144,8 +143,7 @@ grader nothing.
 
 _ANSWERED = (
     "JOIN grades w ON w.grader_key = $grader AND w.question_text_key = b.text_key"
-    " AND w.passage_text_key = p.whole_key"
-    " AND w.rating > 0 AND b.weight > 0"
+    " AND w.passage_text_key = p.whole_key AND w.rating > 0 AND b.weight > 0"
 )
 """SQL join: the passage that has sentence p answers question b, at least in part. "Avoid" questions
 need no support.
@@ -182,9 +180,8 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
             " p.text_key AS passage_text_key, max(weight) AS weight"
             f" FROM {CITING if sentences else 'pool'} p JOIN {asked_bank(spec)} b USING (query_key)"
             f" JOIN queries q USING (query_key) {_ANSWERED if sentences else ''}"
-            " WHERE p.text_key IS NOT NULL AND ($queries IS NULL"
-            " OR list_contains($queries, q.query_id))"
-            f" AND {_IN_SCOPE}"
+            " WHERE p.text_key IS NOT NULL"
+            f" AND ($queries IS NULL OR list_contains($queries, q.query_id)) AND {_IN_SCOPE}"
             + (f" AND {_TITLED}" if spec.method == "direct" else "")
             + " GROUP BY ALL"
         )
@@ -199,8 +196,7 @@ def missing_pairs(spec: GraderSpec, sentences: bool = False) -> str:
         "  THEN 'sent' WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
         "  AND f.question_text_key = n.question_text_key"
         " AND f.passage_text_key = n.passage_text_key)"
-        "  THEN 'failed' ELSE 'ungraded' END AS state"
-        f" FROM ({needed}) n"
+        f"  THEN 'failed' ELSE 'ungraded' END AS state FROM ({needed}) n"
     )
 
 
@@ -237,36 +233,32 @@ def _counts_sql(spec: GraderSpec, sentences: bool) -> str:
         f"{titled} GROUP BY b.asked, b.text_key),"
         " places AS MATERIALIZED (SELECT queries, row_number() OVER () AS place"
         "  FROM (SELECT queries FROM texts UNION SELECT weighing FROM texts"
-        " WHERE weighing IS NOT NULL)),"
-        " asked AS MATERIALIZED (SELECT text_key, place FROM texts JOIN places USING (queries)),"
-        " pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
-        "  FROM (SELECT place, unnest(queries) AS query_key FROM places) JOIN pool p"
-        " USING (query_key)"
+        " WHERE weighing IS NOT NULL)), asked AS MATERIALIZED (SELECT text_key, place FROM texts"
+        " JOIN places USING (queries)), pooled AS MATERIALIZED (SELECT DISTINCT place, p.text_key"
+        "  FROM (SELECT place, unnest(queries) AS query_key FROM places)"
+        " JOIN pool p USING (query_key)"
         f"  WHERE p.text_key IS NOT NULL AND {_IN_SCOPE}),"
         f" failing AS MATERIALIZED (SELECT {seen} failures WHERE grader_key = $grader"
         f"  UNION SELECT {seen} sent_pairs() WHERE grader_key = $grader),"
         " unusable AS MATERIALIZED (SELECT f.question_text_key, f.passage_text_key FROM failing f"
         # Restrict the grades to failed pairs first, so that the engine need not load all others.
-        f"  ANTI JOIN (SELECT {seen} grades SEMI JOIN failing"
-        " USING (question_text_key, passage_text_key)"
+        f"  ANTI JOIN (SELECT {seen} grades"
+        " SEMI JOIN failing USING (question_text_key, passage_text_key)"
         "   WHERE grader_key = $grader) USING (question_text_key, passage_text_key)),"
         " open AS MATERIALIZED (SELECT question_text_key, passage_text_key"
-        f" FROM unusable u {needed.format('u')}),"
-        f" still_sent AS (FROM open SEMI JOIN (SELECT {seen} sent_pairs()"
-        " WHERE grader_key = $grader)"
+        f" FROM unusable u {needed.format('u')}), still_sent AS (FROM open"
+        f" SEMI JOIN (SELECT {seen} sent_pairs() WHERE grader_key = $grader)"
         "  USING (question_text_key, passage_text_key)),"
-        " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled JOIN places"
-        " USING (place)"
-        "  GROUP BY queries),"
-        " needed AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts JOIN sizes"
-        " USING (queries)),"
+        " sizes AS MATERIALIZED (SELECT queries, count(*) AS passages FROM pooled"
+        " JOIN places USING (place)"
+        "  GROUP BY queries), needed AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs"
+        " FROM texts JOIN sizes USING (queries)),"
         " weighing AS (SELECT coalesce(sum(passages), 0)::BIGINT AS pairs FROM texts t"
         "  JOIN sizes s ON s.queries = t.weighing)"
         " SELECT pairs, pairs - (SELECT pairs FROM weighing),"
         f" (SELECT count(*) FROM (FROM grades WHERE grader_key = $grader) g {needed.format('g')}),"
         " (SELECT count(*) FROM still_sent), (SELECT count(*) FROM open) - (SELECT count(*)"
-        " FROM still_sent)"
-        " FROM needed"
+        " FROM still_sent) FROM needed"
     )
 
 
@@ -341,9 +333,8 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
 def _pooled_keys(project: Project, passages: Collection[tuple[str, str]]) -> list[list[int]]:
     """Return the keys of queries and pooled passages by their ids."""
     rows = project.rows(
-        "SELECT query_key, passage_key FROM pool JOIN queries USING (query_key) JOIN passages"
-        " USING (passage_key)"
-        " WHERE list_contains($passages, [query_id, passage_id])",
+        "SELECT query_key, passage_key FROM pool JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE list_contains($passages, [query_id, passage_id])",
         {"passages": [list(pair) for pair in passages]},
     )
     return [list(row) for row in rows]
@@ -388,8 +379,7 @@ def pairs_to_grade(
         (query_key, (question, passage))
         for query_key, question, passage in project.rows(
             "SELECT query_key, question_text_key, passage_text_key"
-            f" FROM ({missing_pairs(spec, scope.sentences)})"
-            f" WHERE state IN ({states}) ORDER BY ALL"
+            f" FROM ({missing_pairs(spec, scope.sentences)}) WHERE state IN ({states}) ORDER BY ALL"
             + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
             _plan_parameters(project, spec, version, scope),
         )
@@ -429,11 +419,9 @@ def trial_pairs(
         rows = project.rows(
             "SELECT DISTINCT $question, pool.text_key FROM pool JOIN queries USING (query_key)"
             " ANTI JOIN (FROM grades WHERE grader_key = $grader"
-            " AND question_text_key = $question) g"
-            " ON g.passage_text_key = pool.text_key"
+            " AND question_text_key = $question) g ON g.passage_text_key = pool.text_key"
             " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader"
-            " AND question_text_key = $question) s"
-            " ON s.passage_text_key = pool.text_key"
+            " AND question_text_key = $question) s ON s.passage_text_key = pool.text_key"
             " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
             {"grader": key, "question": text_key, "queries": queries},
         )
@@ -564,8 +552,7 @@ def count_reasons(
         (str(reason), int(count))
         for reason, count in project.rows(
             f"SELECT reason, count(*) AS n FROM ({_doubtful_sql(grader, which)}) GROUP BY reason"
-            " ORDER BY n DESC, "
-            "reason",
+            " ORDER BY n DESC, reason",
             {"grader": grader.key, "version": version},
         )
     ]
@@ -594,11 +581,9 @@ def doubtful_pairs(
             "SELECT query_id, q.text, asked, passage_id, t.text, rating, reason, raw, attempts FROM"
             f" (FROM ({_doubtful_sql(grader, which)}) WHERE $reason IS NULL OR reason = $reason"
             "  ORDER BY query_key, question_text_key, passage_text_key"
-            " LIMIT $limit OFFSET $offset) d"
-            " JOIN queries q USING (query_key)"
-            " JOIN passage_texts t ON t.text_key = d.passage_text_key"
-            " JOIN (SELECT query_key, p.text_key AS passage_text_key, min_by(passage_id, position)"
-            " AS passage_id"
+            " LIMIT $limit OFFSET $offset) d JOIN queries q USING (query_key)"
+            " JOIN passage_texts t ON t.text_key = d.passage_text_key JOIN (SELECT query_key,"
+            " p.text_key AS passage_text_key, min_by(passage_id, position) AS passage_id"
             f"  FROM {asked_pool(grader.spec)} p JOIN passages USING (passage_key) GROUP BY ALL)"
             " USING (query_key, passage_text_key)"
             " ORDER BY query_key, question_text_key, passage_text_key",
@@ -622,10 +607,9 @@ def _doubtful_sql(grader: StoredGrader, which: Which) -> str:
     """
     if which == "failed":
         doubtful = (
-            "SELECT question_text_key, passage_text_key, NULL::TINYINT AS rating, last.reason AS"
-            " reason,"
-            " last.raw AS raw, attempts FROM (SELECT question_text_key, passage_text_key, count(*)"
-            " AS attempts,"
+            "SELECT question_text_key, passage_text_key, NULL::TINYINT AS rating,"
+            " last.reason AS reason, last.raw AS raw, attempts"
+            " FROM (SELECT question_text_key, passage_text_key, count(*) AS attempts,"
             "  max_by({'reason': reason, 'raw': raw}, rowid) AS last FROM failures"
             " WHERE grader_key = $grader"
             "  GROUP BY ALL)"
@@ -652,6 +636,5 @@ def _doubtful_sql(grader: StoredGrader, which: Which) -> str:
         # A difference, not an equation: with an equation the engine would load the whole bank
         # before it filters.
         f" JOIN {asked_pool(grader.spec)} p ON p.text_key = d.passage_text_key"
-        " WHERE p.query_key - b.query_key = 0"
-        " GROUP BY d.question_text_key, d.passage_text_key"
+        " WHERE p.query_key - b.query_key = 0 GROUP BY d.question_text_key, d.passage_text_key"
     )

@@ -1,4 +1,4 @@
-"""Grading elsewhere: export of missing calls or pairs to a file, and import of answers or grades."""
+"""Grading elsewhere: export of missing calls or pairs to a file, import of answers or grades."""
 
 from __future__ import annotations
 
@@ -480,8 +480,8 @@ def import_answer_files(
     for replies in in_chunks(read_replies(sources, report), CHUNK):
         refuse_unknown(project, replies, grader, report)
     report.raise_if_refused(
-        "Nothing was imported. Use the answer files exactly as they were written, with the same"
-        " grader."
+        "Nothing was imported. Use the answer files exactly as they were written,"
+        " with the same grader."
     )
     taking = Taking(project, grader, author)
     for replies in in_chunks(read_replies(sources, Report()), CHUNK):
@@ -513,8 +513,8 @@ def import_grade_files(
         except ValueError as error:
             report.refuse(path.name, None, "unreadable-file", str(error))
     report.raise_if_refused(
-        "Nothing was imported. Use the files that exam grade-plan wrote with the grader of the"
-        " plan."
+        "Nothing was imported. Use the files that exam grade-plan wrote with the"
+        " grader of the plan."
     )
     taking = Taking(project, grader, author)
     for path in paths:

@@ -171,7 +171,7 @@ def price_of_pairs(project: Project, grader: Grader, pairs: Sequence[Pair]) -> P
 
 
 def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair]) -> float:
-    """Return the share of tokens that an endpoint read with the prompt before; 0 for a local model."""
+    """Return the share of tokens that an endpoint reads with the prompt before; 0 if local."""
     if not is_remote(grader):
         return 0.0
     shares: list[float] = []
@@ -184,7 +184,7 @@ def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair])
 
 
 def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
-    """Return the prompt of the first call of a pair, as one text; empty if the pair needs no call."""
+    """Return the prompt of a pair's first call, as one text; empty if the pair needs no call."""
     question, passage = pair
     calls = _typical_calls(grader.steps(texts.questions[question], texts.passages[passage]))
     return fill_prompt(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
@@ -198,8 +198,8 @@ def _thinking_per_call(project: Project, grader: ReadingGrader) -> float:
     if not room:
         return 0.0
     known = project.value(
-        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders"
-        " ON subject_key = grader_key"
+        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs"
+        " JOIN graders ON subject_key = grader_key"
         " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
         [grader.spec.fingerprint],
     )
@@ -241,8 +241,7 @@ def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
         " WHERE subject_key = ?"
         # Waiting for batches says nothing about the speed of calls.
         " AND state <> 'imported' AND json_extract(request, '$.batch') IS NULL"
-        " AND ended_at > started_at"
-        " HAVING sum(done + failed) >= 20",
+        " AND ended_at > started_at HAVING sum(done + failed) >= 20",
         [project.read(lambda cursor: grader_key(cursor, grader.spec))],
     )
     return pairs / rate if rate else None

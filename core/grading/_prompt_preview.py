@@ -168,9 +168,8 @@ def pair_to_try(
     of_passage = [
         query_id
         for (query_id,) in project.rows(
-            "SELECT query_id FROM pool JOIN queries USING (query_key) JOIN passages"
-            " USING (passage_key)"
-            " WHERE passage_id = ?",
+            "SELECT query_id FROM pool JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE passage_id = ?",
             [passage_id],
         )
     ]
@@ -226,14 +225,13 @@ def judged_sample(
         "WITH judged AS (SELECT query_id, passage_id, value,"
         f"  row_number() OVER (PARTITION BY value, query_id ORDER BY {order}) AS within"
         f"  FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
-        "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key) JOIN passages"
-        " USING (passage_key)"
+        "  JOIN pool USING (query_key, passage_key) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)"
         "  WHERE name = $source AND pool.text_key IS NOT NULL"
         f"  AND query_key IN (SELECT query_key FROM {asked_bank(spec)})),"
         " spread AS (SELECT *, row_number() OVER (PARTITION BY value"
-        f" ORDER BY within, {order}) AS turn FROM judged)"
-        f" SELECT query_id, passage_id, value FROM spread ORDER BY turn, value DESC, {order}"
-        " LIMIT $size"
+        f" ORDER BY within, {order}) AS turn FROM judged) SELECT query_id, passage_id, value"
+        f" FROM spread ORDER BY turn, value DESC, {order} LIMIT $size"
     )
     given = {"source": source, "size": size, "version": latest_version(project)}
     return project.cached(

@@ -376,8 +376,8 @@ def check_rating_rule(project: Project, grader: StoredGrader, rule: str) -> None
     if (cuts or embedding) and len(cuts) != top:
         raise InputError(
             "wrong-number-of-cut-points",
-            f"Rating rule '{rule}' has {len(cuts)} cut points; grader '{grader.spec.name}' needs"
-            f" {top}.",
+            f"Rating rule '{rule}' has {len(cuts)} cut points; grader"
+            f" '{grader.spec.name}' needs {top}.",
             f"Give one cut point for each rating from 1 to {top}, such as expected:"
             + ",".join(f"{0.3 + 0.1 * i:.1f}" if embedding else f"{i + 0.5}" for i in range(top))
             + ".",
@@ -454,8 +454,8 @@ def ratings(base: Basis) -> str:
         return graded_sql(base)
     people = overriding_sql(base)
     return (
-        f"(FROM {graded_sql(base)} g WHERE NOT EXISTS (SELECT * FROM {people} o"
-        " WHERE o.question_text_key ="
+        f"(FROM {graded_sql(base)} g"
+        f" WHERE NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
         " g.question_text_key AND o.passage_text_key = g.passage_text_key)"
         f" UNION ALL FROM {people})"
     )

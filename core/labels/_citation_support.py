@@ -179,14 +179,12 @@ def response_support(
     sums = ", ".join(f"coalesce(sum({name}), 0)::BIGINT" for name in ("cites", *states))
     of = "run_key, query_key, passage_key, position"
     rows = project.rows(
-        f"SELECT run, query_id, count(*), {sums}, avg(CASE WHEN len(citations) = 0 THEN 0"
-        " ELSE best END),"
-        f" sum(total) / nullif(sum(known), 0) FROM sentences JOIN queries USING (query_key)"
-        f" LEFT JOIN (SELECT {of}, max(weight) AS best, sum(weight) AS total, count(weight) AS"
-        " known,"
+        f"SELECT run, query_id, count(*), {sums}, avg(CASE WHEN len(citations) = 0 THEN 0 ELSE best"
+        " END), sum(total) / nullif(sum(known), 0) FROM sentences JOIN queries USING (query_key)"
+        f" LEFT JOIN (SELECT {of}, max(weight) AS best, sum(weight) AS total,"
+        " count(weight) AS known,"
         f"  count(*) AS cites, {counts} FROM {_rated_citations(overrides, most)} GROUP BY ALL)"
-        f" USING ({of})"
-        " GROUP BY run_key, run, query_key, query_id ORDER BY run_key, query_key",
+        f" USING ({of}) GROUP BY run_key, run, query_key, query_id ORDER BY run_key, query_key",
         _grader_parameters(grader),
     )
     return [ResponseSupport(*row) for row in rows]
@@ -302,28 +300,26 @@ def supported_coverage(
     )
     answer = (
         "CASE WHEN g.rating IS NOT NULL THEN 3 * (g.rating >= $least_rating)::INTEGER"
-        " WHEN bool_or(named) OVER (PARTITION BY run_key, query_key, question_key, text_key)"
-        " THEN 3 * named::INTEGER"
-        " WHEN fails THEN 1 ELSE 2 END"
+        " WHEN bool_or(named) OVER (PARTITION BY run_key, query_key, question_key, text_key) THEN 3"
+        " * named::INTEGER WHEN fails THEN 1 ELSE 2 END"
     )
     return project.rows(
-        f"WITH supported AS (SELECT {of}, sentence, any_value(own_key) AS own_key, max({support})"
-        " AS support"
-        "  FROM (FROM sentences LEFT JOIN (SELECT run_key, query_key, passage_key, position,"
-        " weight, state FROM"
+        f"WITH supported AS (SELECT {of}, sentence, any_value(own_key) AS own_key,"
+        f" max({support}) AS support"
+        "  FROM (FROM sentences"
+        " LEFT JOIN (SELECT run_key, query_key, passage_key, position, weight, state FROM"
         f"   {_rated_citations(base.policy.overrides, most)})"
         " USING (run_key, query_key, passage_key, position)) s"
-        "  LEFT JOIN (SELECT text AS sentence, text_key AS own_key FROM passage_texts)"
-        " USING (sentence)"
-        f"  GROUP BY {of}, position, sentence),"
-        " answered AS (SELECT f.*, s.support, s.own_key, b.asked_key,"
-        " coalesce(contains(s.sentence, a.answer)"
-        f"   OR contains(a.answer, s.sentence), false) AS named FROM (FROM {answers}"
-        " WHERE first IS NOT NULL) f"
+        "  LEFT JOIN (SELECT text AS sentence, text_key AS own_key"
+        " FROM passage_texts) USING (sentence)"
+        f"  GROUP BY {of}, position, sentence), answered AS (SELECT f.*, s.support, s.own_key,"
+        " b.asked_key, coalesce(contains(s.sentence, a.answer)"
+        "   OR contains(a.answer, s.sentence), false) AS named"
+        f" FROM (FROM {answers} WHERE first IS NOT NULL) f"
         "  JOIN (SELECT query_key, question_key, text_key AS asked_key"
         f" FROM {bank_for(base.grader.spec)}) b"
-        f"   USING (query_key, question_key) JOIN supported s USING ({of}) LEFT JOIN grades a"
-        " ON a.grader_key = $grader"
+        f"   USING (query_key, question_key) JOIN supported s USING ({of})"
+        " LEFT JOIN grades a ON a.grader_key = $grader"
         "   AND a.question_text_key = asked_key AND a.passage_text_key = f.text_key),"
         f" marked AS (SELECT a.*, CASE WHEN w < 0 THEN 3 ELSE least(support, {answer}) END AS mark"
         " FROM answered a"
@@ -332,20 +328,17 @@ def supported_coverage(
         "  LEFT JOIN (SELECT DISTINCT question_text_key, passage_text_key, true AS fails"
         " FROM failures"
         "   WHERE grader_key = $grader) x ON x.question_text_key = asked_key"
-        " AND x.passage_text_key = own_key),"
-        " asked AS (SELECT run_key, query_key, any_value(w) AS w, any_value(total) AS total,"
-        " max(mark) AS mark"
+        " AND x.passage_text_key = own_key), asked AS (SELECT run_key, query_key,"
+        " any_value(w) AS w, any_value(total) AS total, max(mark) AS mark"
         "  FROM marked GROUP BY run_key, query_key, question_key),"
         " sums AS (SELECT run_key, query_key, coalesce(sum(w) FILTER (mark = 3), 0) AS counts,"
-        "  any_value(total) - coalesce(sum(w) FILTER (mark = 1), 0) AS whole, count(*) FILTER"
-        " (mark = 2) AS open"
+        "  any_value(total) - coalesce(sum(w) FILTER (mark = 1), 0) AS whole, count(*)"
+        " FILTER (mark = 2) AS open"
         "  FROM asked GROUP BY ALL)"
         " SELECT run, query_id, CASE WHEN whole IS NULL THEN 0 WHEN open = 0 AND whole > 0"
-        "  THEN greatest(0, counts / whole) END, CASE WHEN whole <= 0 THEN 1"
-        " ELSE coalesce(open, 0) END"
-        " FROM (SELECT DISTINCT run_key, run, query_key FROM sentences) LEFT JOIN sums"
-        " USING (run_key, query_key)"
-        " JOIN queries USING (query_key) ORDER BY run_key, query_key",
+        "  THEN greatest(0, counts / whole) END, CASE WHEN whole <= 0 THEN 1 ELSE coalesce(open, 0)"
+        " END FROM (SELECT DISTINCT run_key, run, query_key FROM sentences) LEFT JOIN sums"
+        " USING (run_key, query_key) JOIN queries USING (query_key) ORDER BY run_key, query_key",
         base.parameters
         | _grader_parameters(grader)
         | {"least": least, "least_rating": base.min_rating},
@@ -363,11 +356,9 @@ def support_agreement(project: Project, grader: StoredGrader) -> dict[str, Cross
         (author, (rating, value))
         for author, rating, value in project.rows(
             "SELECT author, round(2e0 * rating / $top)::INTEGER, value FROM personal_support"
-            " JOIN grades"
-            " USING (question_text_key, passage_text_key) WHERE grader_key = $support"
-            " AND support_value_key IN"
-            f" (SELECT support_value_key FROM {visible_rows(project, 'support_values')})"
-            " ORDER BY author",
+            " JOIN grades USING (question_text_key, passage_text_key)"
+            " WHERE grader_key = $support AND support_value_key IN (SELECT support_value_key"
+            f" FROM {visible_rows(project, 'support_values')}) ORDER BY author",
             _grader_parameters(grader),
         )
     )

@@ -63,15 +63,13 @@ def first_answers(
     return (
         f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
         f"  FROM {asked or bank_for(base.grader.spec)}),"
-        f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY ALL"
-        " HAVING total > 0)"
+        f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank"
+        " GROUP BY ALL HAVING total > 0)"
         f" SELECT {share}, question_key, any_value(w) AS w, any_value(total) AS total,"
         f"  max(g.rating) AS best, min(rank) FILTER (g.rating >= {base.min_rating:d}) AS first,"
         f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals"
-        f" USING ({whole})"
-        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key"
-        " AND g.passage_text_key = t.text_key"
-        f" GROUP BY {share}, question_key)"
+        f" USING ({whole}) LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key"
+        f" AND g.passage_text_key = t.text_key GROUP BY {share}, question_key)"
     )
 
 
@@ -222,8 +220,7 @@ def reference_coverage(
     """
     texts = (
         "SELECT DISTINCT query_key, p.text_key, 1 AS rank"
-        f" FROM {GOLD if of == 'gold' else 'pool'} s"
-        " JOIN passages p USING (passage_key)"
+        f" FROM {GOLD if of == 'gold' else 'pool'} s JOIN passages p USING (passage_key)"
     )
 
     def compute() -> tuple[dict[str, float], int]:
@@ -281,8 +278,8 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
         # A direct grader asks its only question, the query's title, for every topic.
         " if(b.question_key = b.query_key, w.query_key, b.question_key) AS question_key,"
         " any_value(text_key) AS text_key, any_value(weight) AS weight"
-        f" FROM {bank_for(base.grader.spec)} b JOIN {_WHOLE} w ON w.part_key = b.query_key"
-        " GROUP BY 1, 2)"
+        f" FROM {bank_for(base.grader.spec)} b"
+        f" JOIN {_WHOLE} w ON w.part_key = b.query_key GROUP BY 1, 2)"
     )
     ranked = (
         f"SELECT run_key, w.query_key, text_key, min(rank) AS rank FROM ({RANKED}) r"
@@ -297,8 +294,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     pairs = f"{asked} b JOIN ({ranked}) t USING (query_key) WHERE t.text_key IS NOT NULL"
     ((needed, usable),) = project.rows(
         "SELECT count(*), count(g.rating) FROM (SELECT DISTINCT b.text_key, t.text_key AS passage"
-        f" FROM {pairs}) p"
-        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = p.text_key"
+        f" FROM {pairs}) p LEFT JOIN {ratings(base)} g ON g.question_text_key = p.text_key"
         " AND g.passage_text_key = p.passage",
         parameters,
     )

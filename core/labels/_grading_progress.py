@@ -150,8 +150,8 @@ def failed_pairs(base: Basis, weightless: bool = False) -> str:
     return (
         f"SELECT p.query_key, b.question_key, p.passage_key FROM {failed} f"
         # Few pairs fail, so only their grades are read.
-        f" ANTI JOIN (FROM {graded_sql(base)} SEMI JOIN {failed}"
-        " USING (question_text_key, passage_text_key)) g"
+        f" ANTI JOIN (FROM {graded_sql(base)}"
+        f" SEMI JOIN {failed} USING (question_text_key, passage_text_key)) g"
         " USING (question_text_key, passage_text_key)"
         + (
             f" ANTI JOIN {overriding_sql(base)} o USING (question_text_key, passage_text_key)"
@@ -176,15 +176,13 @@ def grades_table(project: Project, base: Basis) -> pd.DataFrame:
 
     # The question of a direct grader is the query itself.
     ids = (
-        "(SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id"
-        " FROM queries)"
+        "(SELECT question_key, question_id FROM questions UNION ALL"
+        " SELECT query_key, query_id FROM queries)"
     )
     grades = project.table(
-        "SELECT query_id, question_id, passage_id AS doc_id, rating,"
-        " CASE WHEN rating IS NOT NULL THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded'"
-        " ELSE 'failed' END"
-        f" AS state FROM ({graded_pairs(base)}) g LEFT"
-        f" JOIN ({failed_pairs(base, weightless=True)}) f"
+        "SELECT query_id, question_id, passage_id AS doc_id, rating, CASE WHEN rating IS NOT NULL"
+        " THEN 'graded' WHEN f.question_key IS NULL THEN 'ungraded' ELSE 'failed' END AS state"
+        f" FROM ({graded_pairs(base)}) g LEFT JOIN ({failed_pairs(base, weightless=True)}) f"
         " USING (query_key, question_key, passage_key) JOIN queries USING (query_key)"
         f" JOIN passages USING (passage_key) JOIN {ids} USING (question_key)"
         " ORDER BY query_key, position, question_key",
@@ -350,10 +348,9 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
 
 
 _OVERRIDDEN = (
-    "SELECT DISTINCT p.query_key, p.passage_key FROM current_overrides o JOIN pool p"
-    " ON p.text_key = o.passage_text_key"
-    " JOIN questions USING (query_key) JOIN (SELECT question_key, text_key"
-    " FROM bank_at($version)) r"
+    "SELECT DISTINCT p.query_key, p.passage_key FROM current_overrides o"
+    " JOIN pool p ON p.text_key = o.passage_text_key JOIN questions USING (query_key)"
+    " JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
     " ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
 )
 

@@ -300,7 +300,7 @@ def _place_tables(texts: Numbers, numbers: NDArray[np.uint64], none: np.uint64) 
 
 
 def _find_positions(known: Numbers, wanted: NDArray[Any]) -> Numbers:
-    """Return the positions of `wanted` in `known`, which is ascending; MISSING for absent numbers."""
+    """Return the positions of `wanted` in the ascending `known`; MISSING for absent numbers."""
     if not len(known):
         return np.full(len(wanted), MISSING, np.int64)
     at = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
@@ -393,8 +393,7 @@ def pooled_passages(project: Project) -> pa.Table:
         "pool with ids",
         lambda: project.table(
             "SELECT query_key, coalesce(p.text_key, -1) AS text_key, query_id, passage_id"
-            " FROM pool p"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " FROM pool p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " ORDER BY query_key, position"
         ),
         cache.COLLECTION,
@@ -403,7 +402,7 @@ def pooled_passages(project: Project) -> pa.Table:
 
 @cached(cache.LABELS)
 def pooled_labels(project: Project, base: Basis) -> PooledLabels:
-    """Return the labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
+    """Return labels and pair counts of the pool's passages, in the order of `pooled_passages`."""
     pool, known, policy = pooled_passages(project), rating_matrices(project, base), base.policy
     columns = _pool_columns(project, base, known.layout)
 

@@ -130,7 +130,7 @@ class Leaderboard:
 
     @property
     def few_complete(self) -> bool:
-        """Whether fewer than `FEWEST_COMPLETE` queries are complete while others wait for grades."""
+        """Whether fewer than `FEWEST_COMPLETE` queries are complete and others wait for grades."""
         return bool(self.pending) and len(set(self.query_ids) - self.pending) < FEWEST_COMPLETE
 
     def length_correlation(self) -> float | None:
@@ -185,8 +185,8 @@ def counted_queries(counted: Collection[str], ungraded: Collection[str], elsewhe
     notes = (
         (
             included,
-            f", {'all' if included == len(counted) else f'{included:,} of them'} with ungraded"
-            " pairs",
+            f", {'all' if included == len(counted) else f'{included:,} of them'}"
+            " with ungraded pairs",
         ),
         (
             waiting and not included,
@@ -297,7 +297,7 @@ def _mean_of_query(board: Leaderboard, query_id: str) -> float | None:
 
 @dataclass(frozen=True)
 class RankedPassage:
-    """A ranked passage with its label and judgment. `question` is the question that gave the label."""
+    """A ranked passage with its label and judgment. `question` is the one that gave the label."""
 
     rank: int
     passage_id: str
@@ -327,24 +327,20 @@ def inspect_query(
             "  WHERE query_id = $query),"
             f" labelled AS (SELECT passage_key, {base.label_sql} AS label,"
             "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"
-            "  FROM pairs GROUP BY passage_key),"
-            f" wording AS (SELECT question_key, text_key FROM bank_at($version))"
-            " SELECT r.rank, passage_id, t.text, label, value,"
+            "  FROM pairs GROUP BY passage_key), wording AS (SELECT question_key, text_key"
+            " FROM bank_at($version)) SELECT r.rank, passage_id, t.text, label, value,"
             "  coalesce(qt.text, asked.question_id) FROM rankings r"
             " JOIN runs ON runs.run_key = r.run_key AND runs.name = $run"
-            " JOIN queries q ON q.query_key = r.query_key AND q.query_id = $query"
-            " JOIN passages p ON p.passage_key = r.passage_key"
-            " LEFT JOIN passage_texts t ON t.text_key = p.text_key"
+            " JOIN queries q ON q.query_key = r.query_key AND q.query_id = $query JOIN passages p"
+            " ON p.passage_key = r.passage_key LEFT JOIN passage_texts t ON t.text_key = p.text_key"
             " LEFT JOIN labelled l ON l.passage_key = r.passage_key"
             " LEFT JOIN wording w ON w.question_key = l.question_key"
             f" LEFT JOIN {readable_texts(project)} qt ON qt.text_key = w.text_key"
             " LEFT JOIN questions asked ON asked.question_key = l.question_key"
             " LEFT JOIN (SELECT query_key, passage_key, value"
-            f" FROM {visible_rows(project, 'judgments')}"
-            " JOIN sources USING (source_key)"
+            f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
             "  WHERE name = $source) j ON j.query_key = r.query_key"
-            " AND j.passage_key = r.passage_key"
-            " WHERE r.rank <= $cutoff ORDER BY r.rank",
+            " AND j.passage_key = r.passage_key WHERE r.rank <= $cutoff ORDER BY r.rank",
             base.parameters
             | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},
         )

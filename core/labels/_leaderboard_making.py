@@ -210,11 +210,9 @@ def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[
         texts = {key: similarity.prepare(text) for key, text in rows}
         tops = project.rows(
             "SELECT name, query_id, list(text_key ORDER BY rank) FILTER (text_key IS NOT NULL)"
-            " FROM rankings"
-            " JOIN passages USING (passage_key) JOIN runs USING (run_key) JOIN queries"
-            " USING (query_key)"
-            " WHERE rank <= ? GROUP BY run_key, name, query_key, query_id"
-            " ORDER BY run_key, query_key",
+            " FROM rankings JOIN passages USING (passage_key) JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) WHERE rank <= ?"
+            " GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key",
             [cutoff],
         )
         answered = (
@@ -400,15 +398,14 @@ def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure:
 def _imported_board(project: Project, name: str, measure: str, policy: Policy) -> Leaderboard:
     rows = project.rows(
         "SELECT run, score, std_error FROM board_scores JOIN boards USING (board_key)"
-        " WHERE name = ?"
-        " ORDER BY score DESC, run",
+        " WHERE name = ? ORDER BY score DESC, run",
         [name],
     )
     scores = [score for _, score, _ in rows]
     per_query: Scores = nest_triples(
         project.rows(
-            "SELECT run, query_id, score FROM board_query_scores JOIN boards USING (board_key)"
-            " WHERE name = ?",
+            "SELECT run, query_id, score FROM board_query_scores"
+            " JOIN boards USING (board_key) WHERE name = ?",
             [name],
         )
     )

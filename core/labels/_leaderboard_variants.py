@@ -85,8 +85,8 @@ def leaderboard_per(
     if per == "union" and wanted.basis != "coverage":
         raise InputError(
             "measure-needs-order",
-            f"Cannot compute {measure} with --per union: passages of different subtopics have no"
-            " common order.",
+            f"Cannot compute {measure} with --per union: passages of different subtopics"
+            " have no common order.",
             "Use EXAM-Cover, or --per query, subtopic or topic.",
         )
     if per == "query" or (
@@ -98,8 +98,8 @@ def leaderboard_per(
             raise InputError(
                 "measure-of-whole-queries",
                 f"Cannot compute {wanted} by subtopic.",
-                "Use EXAM-Cover or a measure of labels. Or use the mean over queries (--per"
-                " query).",
+                "Use EXAM-Cover or a measure of labels. Or use the mean over"
+                " queries (--per query).",
             )
         if per == "union":
             return _union_board(project, plain, wanted.depth)
@@ -113,8 +113,7 @@ def leaderboard_per(
         stands_for = dict(
             project.rows(
                 "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t"
-                " ON t.query_key = s.topic_key"
-                " JOIN queries q ON q.query_key = s.query_key"
+                " ON t.query_key = s.topic_key JOIN queries q ON q.query_key = s.query_key"
             )
         )
         scores, topics = (
@@ -162,8 +161,7 @@ def bank_topics(project: Project, base: Basis) -> Topics:
     rows = project.rows(
         "SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM "
         f"{_topic_questions(base)} WHERE $grader IS NOT NULL GROUP BY topic_id, query_id"
-        " HAVING max(weight) > 0"
-        " ORDER BY min(query_key), min(question_key)",
+        " HAVING max(weight) > 0 ORDER BY min(query_key), min(question_key)",
         base.parameters,
     )
     # A query with topics asks its questions without a subtopic for these topics, and is not a topic
@@ -185,13 +183,13 @@ def _topic_questions(base: Basis) -> str:
         "  ELSE list_prepend(q.query_id, coalesce(own.topic_ids, [])) END) AS topic_id,"
         " coalesce(parent.query_id, q.query_id) AS query_id"
         f" FROM {bank_for(base.grader.spec)} b JOIN queries q ON q.query_key = b.query_key"
-        f" LEFT JOIN bank_at($version) r ON r.question_key = b.question_key"
-        f" LEFT JOIN topics() t ON t.topic_key = b.query_key"
+        " LEFT JOIN bank_at($version) r ON r.question_key = b.question_key"
+        " LEFT JOIN topics() t ON t.topic_key = b.query_key"
         " LEFT JOIN queries parent ON parent.query_key = t.query_key"
-        " LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids"
-        " FROM topics() s"
-        "  JOIN queries k ON k.query_key = topic_key GROUP BY s.query_key) own"
-        " ON own.query_key = b.query_key)"
+        " LEFT JOIN (SELECT s.query_key, list(k.query_id"
+        " ORDER BY topic_key) AS topic_ids FROM topics() s"
+        "  JOIN queries k ON k.query_key = topic_key"
+        " GROUP BY s.query_key) own ON own.query_key = b.query_key)"
     )
 
 
@@ -236,8 +234,7 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     )
     rows = project.rows(
         f"SELECT name, topic_id, {covered_sql(base)} FROM {firsts} JOIN runs USING (run_key)"
-        " JOIN queries USING "
-        "(query_key) GROUP BY name, query_key, query_id, topic_id"
+        " JOIN queries USING (query_key) GROUP BY name, query_key, query_id, topic_id"
         # A run may have a ranking for the topic and one for its query. The topic's own ranking
         # comes last and replaces the other.
         " ORDER BY name, query_id = topic_id, query_key",
@@ -292,9 +289,8 @@ def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
 def _topic_intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
     intents: dict[str, dict[str, dict[str, int]]] = {}
     for topic, passage, question, rating in project.rows(
-        "SELECT topic_id, passage_id, question_key::VARCHAR, rating"
-        f" FROM ({_rated_passages(base)}) WHERE weight > 0"
-        " ORDER BY ALL",
+        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated_passages(base)})"
+        " WHERE weight > 0 ORDER BY ALL",
         base.parameters,
     ):
         intents.setdefault(topic, {}).setdefault(passage, {})[question] = int(
@@ -505,7 +501,6 @@ _ASSIGNED = (
     " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
     " JOIN questions USING (query_key) JOIN bank_at($version) r USING (question_key)"
     " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = p.text_key"
-    " AND grader_key = $grader"
-    " GROUP BY run_key, name, query_key, query_id, question_key"
+    " AND grader_key = $grader GROUP BY run_key, name, query_key, query_id, question_key"
     " ORDER BY run_key, query_key, question_key"
 )

@@ -1,4 +1,4 @@
-"""Comparison of a leaderboard under study with the official one: their queries and their agreement."""
+"""Comparison of a leaderboard under study with the official one: queries and agreement."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ def correlation_shift(
         says = "The change of the correlation is within noise (resampled queries)."
     else:
         says = (
-            f"The correlation {'rises' if low > 0 else 'falls'} in nearly all resamples of the"
-            " queries."
+            f"The correlation {'rises' if low > 0 else 'falls'} in nearly all"
+            " resamples of the queries."
         )
     return make_shift(low, high, says)

@@ -1,4 +1,4 @@
-"""Overrides: a person's rating that replaces the grader's, with a reason; withdrawn, never deleted."""
+"""Overrides: a person's rating replaces the grader's, with a reason; withdrawn, never deleted."""
 
 from __future__ import annotations
 
@@ -103,9 +103,8 @@ def write_override(
             "empty-reason", "The reason is empty.", "Explain why the grader's rating is wrong."
         )
     asked = cursor.execute(
-        "SELECT question_key, text_key, query_key FROM bank_at(?) JOIN questions"
-        " USING (question_key)"
-        " WHERE question_id = ?",
+        "SELECT question_key, text_key, query_key FROM bank_at(?)"
+        " JOIN questions USING (question_key) WHERE question_id = ?",
         [latest_version(project), question_id],
     ).fetchone()
     if asked is None:
@@ -124,8 +123,8 @@ def write_override(
     (question, question_text, query), (passage, passage_text) = asked, read
     check_undecided(cursor, author, query, passage, question)
     key = cursor.execute(
-        "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP,"
-        " NULL, NULL)"
+        "INSERT INTO overrides"
+        " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
         [question, passage, question_text, passage_text, rating, reason, as_name(author)],
     ).fetchall()[0][0]
@@ -168,9 +167,8 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     """Withdraw an override as `withdraw_by_key` does, in the transaction of a larger action."""
     open_rows = cursor.execute(
-        "SELECT o.author, query_key, passage_key, question_key"
-        " FROM held_overrides JOIN overrides o USING (override_key) JOIN questions"
-        " USING (question_key)"
+        "SELECT o.author, query_key, passage_key, question_key FROM held_overrides"
+        " JOIN overrides o USING (override_key) JOIN questions USING (question_key)"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
         [key],
     ).fetchall()
@@ -178,8 +176,8 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
         if open_rows[0][0] != as_name(author):
             raise InputError(
                 "override-of-double-assignment",
-                f"Override {key} is part of a double assignment, so only its author can withdraw"
-                " it.",
+                f"Override {key} is part of a double assignment, so only its"
+                " author can withdraw it.",
                 "Differences are adjudicated: exam adjudicate list.",
             )
         check_undecided(cursor, *open_rows[0])
@@ -245,10 +243,9 @@ def find_overrides(
         Override(*row)
         for row in project.rows(
             "SELECT override_key, question_id, query_id, passage_id, rating, reason, author,"
-            " made_at,"
-            " coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
-            "  CASE WHEN now.text_key IS NULL THEN was.text"
-            " END, question_id || ' (words not known)'),"
+            " made_at, coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
+            "  CASE WHEN now.text_key IS NULL THEN was.text END, question_id || '"
+            " (words not known)'),"
             # A question that is newer than the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false),"
             " override_key IN (SELECT override_key FROM held_overrides)"

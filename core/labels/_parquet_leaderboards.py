@@ -110,8 +110,8 @@ def leaderboard_of_files(
     if policy.rating != Policy.rating:
         raise InputError(
             "rating-rule-needs-a-project",
-            f"Grades in files have no probabilities, so the rating rule '{policy.rating}' cannot"
-            " be used.",
+            "Grades in files have no probabilities, so the rating rule"
+            f" '{policy.rating}' cannot be used.",
             "Use --rating-rule written.",
         )
     if not wanted.takes_judgments:
@@ -159,8 +159,7 @@ def leaderboard_of_files(
                 "CREATE TABLE graded AS SELECT query_id, passage_id,"
                 f" {label_sql(policy.rule, policy.weighted)} AS"
                 f" label, count(*) FILTER (weight > 0) AS given FROM {weighed}"
-                " GROUP BY query_id, passage_id"
-                " ORDER BY query_id"
+                " GROUP BY query_id, passage_id ORDER BY query_id"
             )
             engine.execute(
                 "CREATE VIEW labels AS SELECT query_id, passage_id, label FROM graded"
@@ -172,14 +171,13 @@ def leaderboard_of_files(
                 if wanted.cutoff is None
                 else (
                     "QUALIFY if(score IS NULL, rank, row_number() OVER (PARTITION BY run, query_id"
-                    " ORDER BY score::FLOAT DESC NULLS LAST, passage_id DESC)) <="
-                    f" {wanted.cutoff:d}"
+                    " ORDER BY score::FLOAT DESC NULLS LAST, passage_id DESC))"
+                    f" <= {wanted.cutoff:d}"
                 )
             )
             engine.execute(
-                f"CREATE TABLE ranked AS SELECT * FROM (SELECT * FROM {runs} SEMI JOIN labels"
-                f" USING (query_id) {deep})"
-                " ORDER BY query_id"
+                f"CREATE TABLE ranked AS SELECT * FROM (SELECT * FROM {runs}"
+                f" SEMI JOIN labels USING (query_id) {deep}) ORDER BY query_id"
             )
             ungraded: dict[str, int] = {}
             if files.questions is not None:
@@ -195,13 +193,11 @@ def leaderboard_of_files(
                 )
                 ungraded = dict(
                     engine.execute(
-                        "SELECT query_id, (passages * asked - coalesce(given, 0))::BIGINT AS"
-                        " missing"
-                        " FROM (SELECT query_id, count(*) AS passages FROM pool GROUP BY query_id)"
-                        f" JOIN (SELECT query_id, count(*) AS asked FROM {questions}"
-                        " WHERE weight > 0 GROUP BY 1)"
-                        " USING (query_id) LEFT JOIN (SELECT query_id, sum(given) AS given"
-                        " FROM graded"
+                        "SELECT query_id, (passages * asked - coalesce(given,"
+                        " 0))::BIGINT AS missing FROM (SELECT query_id, count(*) AS passages"
+                        " FROM pool GROUP BY query_id) JOIN (SELECT query_id, count(*) AS asked"
+                        f" FROM {questions} WHERE weight > 0 GROUP BY 1) USING (query_id)"
+                        " LEFT JOIN (SELECT query_id, sum(given) AS given FROM graded"
                         " SEMI JOIN pool USING (query_id, passage_id) GROUP BY 1) USING (query_id)"
                         " WHERE missing > 0 ORDER BY query_id"
                     ).fetchall()
@@ -238,8 +234,8 @@ def leaderboard_of_files(
             # Both tables are sorted by query, so little of them is read.
             within = {"first": queries[0], "last": queries[-1]}
             labelled = engine.execute(
-                "SELECT query_id, passage_id, label FROM labels WHERE query_id BETWEEN $first"
-                " AND $last",
+                "SELECT query_id, passage_id, label FROM labels"
+                " WHERE query_id BETWEEN $first AND $last",
                 within,
             ).fetchall()
             rankings: dict[str, dict[str, Mapping[str, float]]] = {}
@@ -281,8 +277,8 @@ def _checked_source(engine: duckdb.DuckDBPyConnection, kind: str, place: str) ->
         raise InputError(
             "cannot-read-file",
             f"Cannot read the {kind} in {place}: {first_line(error)}.",
-            "Use local Parquet files, such as 'folder/*.parquet'. Copy or mount files of an object"
-            " store first.",
+            "Use local Parquet files, such as 'folder/*.parquet'. Copy or mount files of an"
+            " object store first.",
         ) from error
     if missing := [name for name in COLUMNS[kind] if name not in columns]:
         raise InputError(

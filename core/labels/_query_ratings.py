@@ -65,7 +65,7 @@ class QueryRatings:
     ratings: Ratings
 
     def of(self, questions: Sequence[Question]) -> Ratings:
-        """Return ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
+        """Return ratings of questions, p x len(questions); MISSING for texts not loaded."""
         columns = [
             self.column.get(graded_wording(question, self.spec), -1) for question in questions
         ]
@@ -118,8 +118,7 @@ def load_ratings(
         listed = ", ".join(map(str, beyond))
         passages = pooled + project.rows(
             "SELECT passage_key, passage_id, text_key FROM passages"
-            f" WHERE passage_key IN ({listed})"
-            " ORDER BY passage_key"
+            f" WHERE passage_key IN ({listed}) ORDER BY passage_key"
         )
     nothing = QueryRatings(
         base.grader.spec,

@@ -192,7 +192,7 @@ def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coeffic
 
 
 def _square_counts(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the table over the union of both sides' values, and these values, in ascending order."""
+    """Return the table over the union of both sides' values, and these values, ascending."""
     values = np.array(sorted({*table.rows, *table.columns}), dtype=np.int64)
     counts = np.zeros((len(values), len(values)), dtype=np.int64)
     counts[np.ix_(np.searchsorted(values, table.rows), np.searchsorted(values, table.columns))] = (

@@ -134,11 +134,11 @@ def correlate_by(
 ) -> dict[str, float | None]:
     """Return chosen coefficients of two leaderboards on the systems that both have.
 
-    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is 2 / n
-    * (sum over systems of correct / gaps) - 1. For each system, `gaps` is the sum of the absolute
-    score differences in `b` to the systems ranked above it in `a`. `correct` is the part of this
-    sum from systems that `b` also ranks above it. Systems tied in `a` are in the order of their
-    names. n is the number of systems with gaps.
+    tau_gap (Gao, Oard: A Head-Weighted Gap-Sensitive Correlation Coefficient, SIGIR 2015) is
+    2 / n * (sum over systems of correct / gaps) - 1. For each system, `gaps` is the sum of the
+    absolute score differences in `b` to the systems ranked above it in `a`. `correct` is the part
+    of this sum from systems that `b` also ranks above it. Systems tied in `a` are in the order of
+    their names. n is the number of systems with gaps.
 
     tauap_b is the mean of two such coefficients, which count systems instead of gaps. The first
     considers the systems that `b` ranks above a system; those that `a` ranks above it, too, are
@@ -404,7 +404,7 @@ def _tau_gap(x: Array, y: Array) -> Array:
 
 
 def _mean_share(part: NDArray[Any], whole: NDArray[Any]) -> Array:
-    """Return the mean of part / whole over the systems whose whole is above 0, rescaled to -1 to 1."""
+    """Return the mean of part / whole over the systems with whole above 0, rescaled to -1 to 1."""
     wholes = whole.sum(axis=2)
     shares = defined_quotients(part.sum(axis=2), wholes, wholes > 0)
     return np.asarray(2 * np.nansum(shares, axis=1) / np.maximum((wholes > 0).sum(axis=1), 1) - 1)

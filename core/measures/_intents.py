@@ -194,8 +194,9 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Intent
     the top ranks, and divided by the same sum for the ideal ranking. Finding the ideal ranking is
     NP-complete. As in the paper, it is built greedily, from the passages in `intents`. Among
     passages of equal gain, the greatest id is first, as in NIST's ndeval, so that the results are
-    equal. Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR
-    2008, section 3.
+    equal.
+    Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008,
+    section 3.
 
     Args:
         intents: which passages answer which questions of a query.

@@ -199,8 +199,9 @@ def adjust_holm(p_values: Sequence[float]) -> list[float]:
 
     If values below a level are significant, any false finding among all comparisons has a
     probability below the level. With the m values in rising order, the i-th becomes max over j <= i
-    of min(1, (m - j + 1) p_j). Source: Holm, A Simple Sequentially Rejective Multiple Test
-    Procedure, Scandinavian Journal of Statistics 6, 1979.
+    of min(1, (m - j + 1) p_j).
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+    Statistics 6, 1979.
 
     Args:
         p_values: between 0 and 1, in any order.
@@ -263,9 +264,9 @@ def separable_differences(differences: Array) -> Array:
     """Return the smallest difference that would be significant in each comparison, by the t test
     with Holm's method.
 
-    If r of m comparisons are significant, Holm's method tests the next one at the level ALPHA / (m
-    - r). So the smallest difference is t s / sqrt(n), for the quantile t of that level, and n
-    queries whose differences have the standard deviation s.
+    If r of m comparisons are significant, Holm's method tests the next one at the level
+    ALPHA / (m - r). So the smallest difference is t s / sqrt(n), for the quantile t of that level,
+    and n queries whose differences have the standard deviation s.
 
     Args:
         differences: as for `t_test`.
@@ -340,10 +341,10 @@ def mcnemar_tests(differences: Array) -> Array:
     """Return the p values of two-sided exact McNemar tests: is one of two examinees right more
     often than the other?
 
-    Only items that exactly one of them answers right count: b items and c items. p = min(1, 2 · P(X
-    ≤ min(b, c))) for X binomial with b + c trials and probability 1/2. Source: McNemar, Note on the
-    Sampling Error of the Difference Between Correlated Proportions or Percentages, Psychometrika
-    12, 1947, in its exact form.
+    Only items that exactly one of them answers right count: b items and c items.
+    p = min(1, 2 · P(X ≤ min(b, c))) for X binomial with b + c trials and probability 1/2.
+    Source: McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions or
+    Percentages, Psychometrika 12, 1947, in its exact form.
 
     Args:
         differences: differences of two results that are 0 or 1, shape (items, comparisons); NaN if
@@ -361,7 +362,7 @@ def mcnemar_tests(differences: Array) -> Array:
 
 
 def _without_spread(differences: Array) -> NDArray[np.bool_]:
-    """Return which comparisons have the same difference on every query, except for binary rounding."""
+    """Return which comparisons have the same difference on all queries, up to binary rounding."""
     high = np.where(np.isnan(differences), -np.inf, differences).max(axis=0, initial=-np.inf)
     low = np.where(np.isnan(differences), np.inf, differences).min(axis=0, initial=np.inf)
     return np.asarray(high - low <= _EQUAL * np.maximum(np.abs(high), np.abs(low)))

@@ -220,8 +220,8 @@ FAMILIES = (
     Family(
         "alpha_nDCG",
         "intents",
-        "Gain that shrinks with every repeated answer to the same question, relative to a greedy"
-        " ideal",
+        "Gain that shrinks with every repeated answer to the same question,"
+        " relative to a greedy ideal",
         "Clarke et al.: SIGIR 2008",
         (10, 20),
     ),

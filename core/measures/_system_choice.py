@@ -105,9 +105,9 @@ def compare_evaluations(
 ) -> Choosing:
     """Compare evaluations of the same runs: which run each chooses, and how certain that is.
 
-    A resample draws queries with replacement; all evaluations see the same draw. Source:
-    llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection, "Correlation of
-    Information".
+    A resample draws queries with replacement; all evaluations see the same draw.
+    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection,
+    "Correlation of Information".
 
     Args:
         tables: table by name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.

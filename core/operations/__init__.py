@@ -65,8 +65,8 @@ SECTIONS: dict[str, dict[str, str]] = {
     "Collection": {
         "runs": "List runs, and set the model families that they use.",
         "responses": (
-            "List the systems with imported responses, and the length and citations of the"
-            " responses."
+            "List the systems with imported responses, and the length and"
+            " citations of the responses."
         ),
         "gold": "Show the gold passages, or use the pooled passages of RUN as gold.",
         "passages": "List pooled passages with WORDS in their text or id.",
@@ -113,16 +113,16 @@ SECTIONS: dict[str, dict[str, str]] = {
         "export report": "Export a report as one HTML file, which opens without a network.",
         "coverage-curve": "Show coverage by the number of passages read: EXAM-Cover@k for every k.",
         "sample-size": (
-            "Show the effect of fewer queries, and of fewer questions per query, on the"
-            " leaderboard."
+            "Show the effect of fewer queries, and of fewer questions per query,"
+            " on the leaderboard."
         ),
         "selection": (
-            "Compare a grader with judgments: relevant passages, and the best system by each"
-            " measure."
+            "Compare a grader with judgments: relevant passages, and the best"
+            " system by each measure."
         ),
         "unjudged": (
-            "Show the share of each run with a label or a judgment, and list passages to grade"
-            " next."
+            "Show the share of each run with a label or a judgment, and list"
+            " passages to grade next."
         ),
         "file-leaderboard": "Show a leaderboard from grades in Parquet files, without a project.",
         "publications": "List the publications, newest first.",
@@ -154,13 +154,11 @@ operation or the group, so that the help loads no operation."""
 ABOUT_GROUPS = {
     "audit": (
         "Plan the audit (design), draw a batch (draw), judge it on the Audit screen or elsewhere"
-        " (export, import), and"
-        " show the audited leaderboard (leaderboard)."
+        " (export, import), and show the audited leaderboard (leaderboard)."
     ),
     "irt": (
         "The answers come from the project or from FILE, a CSV or TSV table. Its header lists item"
-        " ids, and each line"
-        " is an examinee. Cells are 1, 0 or empty."
+        " ids, and each line is an examinee. Cells are 1, 0 or empty."
     ),
     "overrides": "An override replaces the grader's rating.",
 }

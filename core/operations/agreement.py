@@ -101,8 +101,8 @@ def agreement(
         raise InputError(
             "nothing-held-out",
             "No judgments are held out for this comparison.",
-            "Hold out a share, and compare labels with judgments: exam judgments hold-out --share"
-            " 0.3",
+            "Hold out a share, and compare labels with judgments: exam judgments"
+            " hold-out --share 0.3",
         )
     comparison = (
         confirmed.held_out
@@ -192,8 +192,8 @@ def list_(
         str,
         Option(
             help=(
-                "Worst first, one side higher first, or largest effect on leaderboard or kappa"
-                " first."
+                "Worst first, one side higher first, or largest effect on"
+                " leaderboard or kappa first."
             ),
             choices=get_args(Order),
         ),
@@ -251,9 +251,8 @@ def list_(
             ],
         )
         .note(
-            f"Shown: {len(disagreements.rows):,} of {disagreements.total:,} disagreements."
-            " Resolved and hidden: "
-            f"{disagreements.hidden:,}."
+            f"Shown: {len(disagreements.rows):,} of {disagreements.total:,} disagreements. Resolved"
+            f" and hidden: {disagreements.hidden:,}."
         )
     )
 

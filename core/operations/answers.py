@@ -1,4 +1,4 @@
-"""Commands about answers that models write from passages: generate and grade them, and LLM-retEval."""
+"""Commands about answers that models write from passages: generation, grading, LLM-retEval."""
 
 from __future__ import annotations
 
@@ -170,8 +170,8 @@ GoldJudgment = Annotated[
     Option(
         "--min-judgment",
         help=(
-            "Lowest judgment of a gold passage (default: the level of an imported data set, else"
-            " 1)."
+            "Lowest judgment of a gold passage (default: the level of an"
+            " imported data set, else 1)."
         ),
         kept=usual_min_judgment,
     ),
@@ -535,9 +535,8 @@ def _grade_responses(
     done: dict[str, Any] = {"system": system, "grader": grader.spec.name} | graded | counts
     return Output(done).note(
         f"{done['system']}: {how_many(done['responses'], 'responses')},"
-        f" {how_many(done['graded'], 'pairs')} graded by"
-        f" {done['grader']}, {done['failed']:,} failed. Next: exam leaderboard --measure"
-        " EXAM-Cover@20"
+        f" {how_many(done['graded'], 'pairs')} graded by {done['grader']}, {done['failed']:,}"
+        " failed. Next: exam leaderboard --measure EXAM-Cover@20"
     )
 
 
@@ -668,10 +667,9 @@ def reteval(
     )
     return output.note(
         f"{len(evaluation.gold):,} queries with gold passages; answers by"
-        f" {evaluation.generator.name}; answer check: "
-        f"{judge}.",
-        f"Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed: {confirmed:,} of"
-        f" {every:,}.",
+        f" {evaluation.generator.name}; answer check: {judge}.",
+        "Cases A-C are Recall failures, D-F are LLM-retEval failures. Confirmed:"
+        f" {confirmed:,} of {every:,}.",
         None if evaluation.complete else lacking,
     )
 
@@ -869,8 +867,7 @@ def correlate(
         tuple[str, ...],
         Option(
             help="With --choice: another leaderboard, such as 'NIST: nDCG@10'; may be repeated."
-            " Default: "
-            "the first few.",
+            " Default: the first few.",
             metavar="BOARD",
         ),
     ] = (),
@@ -962,8 +959,8 @@ def _choose_runs(
             run for run in evaluation.view.runs or () if run not in table and run not in waiting
         ]:
             print_message(
-                f"{name} is left out: no graded answers of {first_few(lacks)}. Run: exam answers"
-                " grade"
+                f"{name} is left out: no graded answers of {first_few(lacks)}."
+                " Run: exam answers grade"
             )
         else:
             tables[name] = table

@@ -316,8 +316,7 @@ def design(
         Option(
             "--goal",
             help="best: find the best system; pair: compare --first with --second; width: every"
-            " score "
-            "within --half-width; budget: spend --budget judgments.",
+            " score within --half-width; budget: spend --budget judgments.",
             choices=AIMS,
         ),
     ] = "best",
@@ -381,13 +380,12 @@ def design(
         {"audit": made.as_dict(), "passages": texts.passages, "without_text": texts.without_text}
     ).note(
         f"Planned '{made.name}': {goal.says}, by {made.measure_title}."
-        f" {how_many(len(made.runs), 'systems')},"
-        f" {how_many(len(made.queries), 'queries')}, {how_many(texts.passages, 'passages')}, seed"
-        f" {made.seed}."
+        f" {how_many(len(made.runs), 'systems')}, {how_many(len(made.queries), 'queries')},"
+        f" {how_many(texts.passages, 'passages')}, seed {made.seed}."
     )
     lacking = (
-        f"warning: no text for {how_many(texts.without_text, 'passages')}. Import it: exam import"
-        " passages FILE"
+        f"warning: no text for {how_many(texts.without_text, 'passages')}. Import it: exam"
+        " import passages FILE"
     )
     return output.note(
         lacking if texts.without_text else None,
@@ -533,7 +531,9 @@ def export(
         int | None, Option(help="Approximate number of passages; queries stay whole.", least=1)
     ] = None,
 ) -> str | TextOutput:
-    """Export the open passages of a batch to a file. Import the judgments with exam audit import."""
+    """Export the open passages of a batch to a file. Import the judgments with exam audit
+    import.
+    """
     warn_of_terms(project)
     sheet = room.make_sheet(
         project,
@@ -574,7 +574,9 @@ def give_back(
     name: AuditName = None,
     author: Author,
 ) -> str:
-    """Release the queries reserved for --author, also those in exported files. Judgments are kept."""
+    """Release the queries reserved for --author, also those in exported files. Judgments are
+    kept.
+    """
     given = room.give_back(project, find_audit(project, name), author)
     return f"Released: {how_many(given, 'queries')}."
 

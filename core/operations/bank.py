@@ -452,8 +452,8 @@ def settle(
     for question_id in question_ids:
         banks.settle_conflict(project, author, question_id, keep)
     return (
-        f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining changes:"
-        " exam bank save"
+        f"Resolved: {how_many(len(question_ids), 'questions')}. To save your remaining"
+        " changes: exam bank save"
     )
 
 

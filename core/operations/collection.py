@@ -82,8 +82,8 @@ def vectors(
     output = Output({"dropped": dropped, "vectors": [asdict(row) for row in cached]})
     if drop:
         return output.note(
-            f"Deleted the vectors of {how_many(dropped, 'texts')}. The file reuses their space as"
-            " it grows."
+            f"Deleted the vectors of {how_many(dropped, 'texts')}. The file reuses"
+            " their space as it grows."
         )
     if not cached:
         return output.note(
@@ -232,8 +232,8 @@ def passages(
         str | None,
         Option(
             help=(
-                "Judgment source to show; --judgment and --flagged use it too (default: the first"
-                " source)."
+                "Judgment source to show; --judgment and --flagged use it too"
+                " (default: the first source)."
             )
         ),
     ] = None,

@@ -202,8 +202,8 @@ def refuse_in_server() -> None:
         raise InputError(
             "needs-a-shell",
             "This command needs local files.",
-            "Run it in a shell on the computer that has the files, while no app has the project"
-            " open.",
+            "Run it in a shell on the computer that has the files, while no app"
+            " has the project open.",
         )
 
 
@@ -239,8 +239,8 @@ def warn_of_terms(project: Project) -> None:
 
     for terms in terms_of(project):
         print_message(
-            "warning: the export has texts of a data set. Check its terms before you share them."
-            f" {terms}"
+            "warning: the export has texts of a data set. Check its terms before you"
+            f" share them. {terms}"
         )
 
 
@@ -250,7 +250,7 @@ def print_json(value: Any) -> None:
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Yield the lines of a table: numbers to the right, text to the left, `-` for missing values."""
+    """Yield the lines of a table: numbers right, text left, `-` for missing values."""
     cells = [[_cell_text(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
@@ -351,7 +351,7 @@ def progress_watcher(things: str) -> Callable[[str, Progress], None]:
 
 
 def price_words(tag: PriceTag, batch: bool = False) -> str:
-    """Return the words of a price tag that follow a number of pairs; empty if no model is called."""
+    """Return the words of a price tag after a number of pairs; empty if no model is called."""
     if not tag.calls:
         return ""
     money = tag.batch_cost if batch else tag.cost
@@ -363,9 +363,8 @@ def price_words(tag: PriceTag, batch: bool = False) -> str:
     thinking = f" ({tag.thinking_tokens:,} thinking)" if tag.thinking_tokens else ""
     again = f" ({tag.sentinels:,} repeated pairs included)" if tag.sentinels else ""
     return (
-        f". Estimated: {tag.calls:,} calls{again}, {about}{tag.input_tokens:,} input"
-        f" tokens{cached} and"
-        f" {tag.output_tokens:,} output tokens{thinking}{cost}"
+        f". Estimated: {tag.calls:,} calls{again}, {about}{tag.input_tokens:,} input tokens{cached}"
+        f" and {tag.output_tokens:,} output tokens{thinking}{cost}"
     )
 
 

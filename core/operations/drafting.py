@@ -235,7 +235,9 @@ def assessors_first(
     ],
     author: Author,
 ) -> str:
-    """Hide the proposals of a query from a person until they have written a question of their own."""
+    """Hide the proposals of a query from a person until they have written a question of their
+    own.
+    """
     bank.set_assessors_first(project, on, author)
     return f"Assessors first is {'on' if on else 'off'}."
 
@@ -377,8 +379,8 @@ def _filter_options(
         Option(
             "--self-contained/--any-reference",
             help=(
-                "Flag or allow questions that refer to a paper, a study or the documentation."
-                " Default: flag."
+                "Flag or allow questions that refer to a paper, a study or the"
+                " documentation. Default: flag."
             ),
         ),
     ] = None,
@@ -414,8 +416,8 @@ def _filter_options(
         float | None,
         Option(
             help=(
-                "Flag items at or above this ROUGE-L of the key and a wrong choice. Default: not"
-                " checked."
+                "Flag items at or above this ROUGE-L of the key and a wrong choice."
+                " Default: not checked."
             )
         ),
     ] = None,

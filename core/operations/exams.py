@@ -334,8 +334,8 @@ def exam_board(
         str | None,
         Option(
             help=(
-                "Table of models by context mode: the best accuracy over the numbers of worked"
-                " examples."
+                "Table of models by context mode: the best accuracy over the numbers"
+                " of worked examples."
             ),
             choices=["icl"],
         ),
@@ -534,8 +534,8 @@ def _answers_options(
         str,
         Option(
             help=(
-                "map: most probable parameters. paper: highest likelihood within the bounds of the"
-                " paper."
+                "map: most probable parameters. paper: highest likelihood within the"
+                " bounds of the paper."
             ),
             choices=list(ESTIMATORS),
         ),
@@ -704,8 +704,7 @@ def _marginal_output(answers: _Answers) -> Output:
         )
         .line(
             f"{how_many(len(students), 'examinees')}, {how_many(len(rows), 'items')}, model"
-            f" {fit.model},"
-            f" abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
+            f" {fit.model}, abilities integrated out: log-likelihood {fit.log_likelihood:.3f}"
         )
         .table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
         .table(("examinee", "ability", "std error"), [tuple(row.values()) for row in students])
@@ -824,10 +823,8 @@ def improve_command(
         after = "undefined" if cross_check.ranking is None else f"{cross_check.ranking:z.3f}"
         output.note(
             f"Cross-check: half of the examinees select {how_many(cross_check.dropped, 'items')}"
-            f" ({cross_check.shared} "
-            "listed above)."
-            f" For the other half, information changes from {cross_check.before:.4f} to"
-            f" {cross_check.after:.4f}."
+            f" ({cross_check.shared} listed above). For the other half, information"
+            f" changes from {cross_check.before:.4f} to {cross_check.after:.4f}."
             f" Rank correlation with all items: {after}."
         )
     return output

@@ -282,8 +282,8 @@ def export(
         str,
         Option(
             help=(
-                "Source of qrels: 'exam' (labels) or a judgment source. For an exam file: its"
-                " query."
+                "Source of qrels: 'exam' (labels) or a judgment source. For an"
+                " exam file: its query."
             )
         ),
     ] = "exam",
@@ -313,8 +313,7 @@ def export(
         str | None,
         Option(
             help="Form of another tool. bank: v3, ragtime26, nuggetizer; queries: autojudge;"
-            " leaderboard by query, with"
-            " its measures in a .measures.yml file: the other forms.",
+            " leaderboard by query, with its measures in a .measures.yml file: the other forms.",
             choices=[form for forms in FORMS_OF.values() for form in forms],
         ),
     ] = None,
@@ -322,19 +321,23 @@ def export(
 ) -> str | None:
     """Export qrels, leaderboards, figures, other files or the whole project.
 
-    \b qrels             labels, or the judgments of --source bank              question bank:
-    .jsonl or .csv; --form for AutoJudge and Nuggetizer queries           .jsonl; --form autojudge:
-    topics nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
-    nugget-doc-grades grades of pooled passages as nugget-doc-grades.jsonl of AutoJudge nugget-docs
-    zip of nuggets_QUERY.json of AutoJudge: questions with the passages that answer them reports
-    generated responses as reports of AutoJudge, with the questions that each sentence answers
-    graded            graded file: .jsonl.gz leaderboard       TSV, .json or .tex; --form for
-    AutoJudge's forms (trec_eval: a zip with a file per run) exam              .json of the items;
-    --source QUERY selects one exam responses-matrix  answers of examinees: CSV; --source QUERY
-    selects one exam runs              zip of TREC runs bundle            zip of qrels, manifest,
-    bank, leaderboards and overrides project           everything, for exam import project: folder
-    or .zip of Parquet files grades            grades, for exam file-leaderboard: folder of Parquet
-    files figure NAME       charts for papers: see the help of exam export figure
+    \b
+    qrels             labels, or the judgments of --source
+    bank              question bank: .jsonl or .csv; --form for AutoJudge and Nuggetizer
+    queries           .jsonl; --form autojudge: topics
+    nugget-grades     grades of responses as nugget-grades.jsonl of AutoJudge
+    nugget-doc-grades grades of pooled passages as nugget-doc-grades.jsonl of AutoJudge
+    nugget-docs       zip of nuggets_QUERY.json of AutoJudge: questions with answering passages
+    reports           generated responses as reports of AutoJudge, with questions by sentence
+    graded            graded file: .jsonl.gz
+    leaderboard       TSV, .json or .tex; --form for AutoJudge (trec_eval: zip of a file per run)
+    exam              .json of the items; --source QUERY selects one exam
+    responses-matrix  answers of examinees: CSV; --source QUERY selects one exam
+    runs              zip of TREC runs
+    bundle            zip of qrels, manifest, bank, leaderboards and overrides
+    project           everything, for exam import project: folder or .zip of Parquet files
+    grades            grades, for exam file-leaderboard: folder of Parquet files
+    figure NAME       charts for papers: see the help of exam export figure
     """
     if manifest and what not in ("qrels", "bundle"):
         raise InputError(

@@ -51,8 +51,8 @@ def demo(
         Option(
             "--grade/--no-grade",
             help=(
-                "Grade with the embedded default grader, and run the exam with examinees that need"
-                " no model."
+                "Grade with the embedded default grader, and run the exam with examinees"
+                " that need no model."
             ),
         ),
     ] = True,
@@ -359,8 +359,8 @@ def backup(
             if not wanted.hours:
                 return "Scheduled backups are off."
             return (
-                f"A backup is made every {wanted.hours} h while the app runs. Backups kept:"
-                f" {wanted.keep}."
+                f"A backup is made every {wanted.hours} h while the app runs. Backups"
+                f" kept: {wanted.keep}."
             )
         made = make_backup(project, output, keep)
     restoring = (

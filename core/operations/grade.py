@@ -153,8 +153,8 @@ def plan(
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         planned |= asdict(written)
         wrote = (
-            f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the answers: exam"
-            " ingest"
+            f"Wrote {how_many(written.calls, 'rows')} to {output}. To import the"
+            " answers: exam ingest"
         )
     counts = [
         (_PLANNED.get(what, what), count)
@@ -264,8 +264,8 @@ def grade(
         "boards_show": None if of_citations else shown.name,
     }
     use = (
-        f"The default grader of leaderboards and labels is '{shown.name}'. To use this grader,"
-        " add: --grader"
+        f"The default grader of leaderboards and labels is '{shown.name}'. To use this"
+        " grader, add: --grader"
     )
     return Output(result).note(
         f"Graded {how_many(final.graded, 'pairs')}, {final.failed:,} failed, in"
@@ -330,7 +330,9 @@ def ingest(
     further = {
         "Default ratings, because the model gave no number": taken.defaulted,
         "Unanswered calls, to write again with exam plan -o FILE": taken.unanswered,
-        "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS": taken.unfinished,
+        (
+            "Pairs that need a follow-up call, to write with exam plan -o FILE --after ANSWERS"
+        ): taken.unfinished,
         "Ignored answers, because the grader settings differ from the plan": taken.unmatched,
     }
     return Output(asdict(taken)).note(
@@ -394,7 +396,7 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
 
 
 def _follow_job(job: BackgroundJob, host: Guest) -> Progress:
-    """Print the progress of a job that screens show too, until it has ended or the person stops it."""
+    """Print the progress of a job, which screens show too, until it ends or the person stops it."""
     lines, printed, over = ProgressLines("pairs"), 0, False
     while not over:
         over = job.wait(LOOK_SECONDS)

@@ -89,8 +89,8 @@ Patience = Annotated[
     Option(
         "--patience",
         help=(
-            "Minutes to wait for an unavailable endpoint. The endpoint can always request a pause"
-            " of 1 minute."
+            "Minutes to wait for an unavailable endpoint. The endpoint can always request"
+            " a pause of 1 minute."
         ),
         least=0,
         most=LONGEST_PATIENCE / MINUTE,
@@ -136,8 +136,8 @@ def _grader_options(
         Path | None,
         Option(
             help=(
-                "Worked examples for a few-shot prompt: YAML or JSON list of question, passage,"
-                " answer."
+                "Worked examples for a few-shot prompt: YAML or JSON list of"
+                " question, passage, answer."
             ),
             file="read",
             exists=True,

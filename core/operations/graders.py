@@ -155,9 +155,8 @@ def _injections_output(name: str, trial: InjectionTrial) -> Output:
     )
     without = "failed" if trial.without is None else f"rated {trial.without}"
     return output.note(
-        f"{name}: text without injection: {without}. Injections with a higher rating:"
-        f" {len(worked)} of"
-        f" {len(trial.ratings)}. Failed: {trial.failed}."
+        f"{name}: text without injection: {without}. Injections with a higher rating: {len(worked)}"
+        f" of {len(trial.ratings)}. Failed: {trial.failed}."
     )
 
 

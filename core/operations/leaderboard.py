@@ -224,9 +224,8 @@ def correlate(
     correlation: Annotated[
         tuple[str, ...],
         Option(
-            help="Also show this correlation: tauap_b, tau_gap, or kendall@K for the K best"
-            " systems of the official"
-            " leaderboard. Repeatable.",
+            help="Also show this correlation: tauap_b, tau_gap, or kendall@K for the K best systems"
+            " of the official leaderboard. Repeatable.",
         ),
     ] = (),
     policy: PolicyOptions,
@@ -254,8 +253,7 @@ def correlate(
     output = Output(comparison.as_dict() | further)
     output.line(
         f"{comparison.board.measure} ({comparison.board.source}) against"
-        f" {comparison.official.measure} "
-        f"({comparison.official.source})."
+        f" {comparison.official.measure} ({comparison.official.source})."
         f" Systems: {result.systems}. Ties: {result.ties}."
     )
     output.line(comparison.queries.says)

@@ -120,8 +120,8 @@ def find_answering_door(path: Path) -> Door | None:
     if version != __version__:
         raise ProjectError(
             "version-mismatch",
-            f"The app that has the project open is version {version}, and this command is version"
-            f" {__version__}.",
+            f"The app that has the project open is version {version}, and this command is"
+            f" version {__version__}.",
             "Restart the app with this version.",
         )
     return door

@@ -116,8 +116,8 @@ def list_overrides(
     )
     waiting = " ".join(str(override.key) for override in current if override.stale)
     confirming = (
-        f"To confirm the stale overrides: exam overrides confirm {waiting}. You can also withdraw"
-        " them."
+        f"To confirm the stale overrides: exam overrides confirm {waiting}. You can"
+        " also withdraw them."
     )
     return output.note(confirming if waiting else None)
 
@@ -317,8 +317,8 @@ def list_people(
 def _describe_member(member: Member) -> str:
     limit = "" if member.queries is None else f" for {how_many(len(member.queries), 'queries')}"
     return (
-        f"Role of {member.identity}: {member.role}{limit}. Name for recorded actions:"
-        f" {member.name}."
+        f"Role of {member.identity}: {member.role}{limit}. Name for recorded"
+        f" actions: {member.name}."
     )
 
 

@@ -23,9 +23,8 @@ def _policy_options(
         str,
         Option(
             help="Rating rule: the written rating, or the expectation over the probabilities of"
-            " ratings at cut points"
-            " (default .5, 1.5, and so on). The embedding grader uses its cosine instead of the"
-            " expectation.",
+            " ratings at cut points (default .5, 1.5, and so on). The embedding grader uses its"
+            " cosine instead of the expectation.",
             metavar="written|expected|expected:C1,C2,C3,C4,C5",
         ),
     ] = Policy.rating,
@@ -73,8 +72,7 @@ QueriesOption = Annotated[
     Option(
         "--queries",
         help="Queries of the comparison. common: fully graded queries of both leaderboards; all:"
-        " all queries of both;"
-        " own: each leaderboard's own queries.",
+        " all queries of both; own: each leaderboard's own queries.",
     ),
 ]
 """The queries over which two leaderboards are compared: a `leaderboard.QueryChoice`."""

@@ -287,9 +287,8 @@ def _leaderboard_parts(
     yield Table(f"Systems by {board.measure}", head, rows)
     if board.systems:
         yield _make_figure(
-            "Scores with one standard error. Lines on the right join systems that are not"
-            " separated (paired t test,"
-            " Holm's method).",
+            "Scores with one standard error. Lines on the right join systems that are not separated"
+            " (paired t test, Holm's method).",
             charts.leaderboard_chart(board, summary.groups.groups),
         )
         if parse_measure(board.measure).takes_grades:
@@ -305,8 +304,7 @@ def _coverage_part(project: Project, policy: Policy) -> str | exchange.Figure:
         )
     return _make_figure(
         "Share of the questions that the first passages answer, for the best systems, with one"
-        " standard error."
-        f" {curves.says_queries}",
+        f" standard error. {curves.says_queries}",
         charts.coverage_chart(curves, curves.order(policy.cutoff)[:LINES]),
     )
 
@@ -326,8 +324,8 @@ def _agreement_parts(project: Project, compared: Comparison | None, policy: Poli
             correlation.pearson,
         )
         yield Table(
-            f"Correlation with {official.source} {official.measure} over {correlation.systems}"
-            " systems",
+            f"Correlation with {official.source} {official.measure} over"
+            f" {correlation.systems} systems",
             ["Spearman", "Kendall (tau-b)", "tau_AP", "Pearson"],
             [list(coefficients)],
             digits=3,
@@ -416,11 +414,9 @@ def _method_parts(project: Project, board: Leaderboard, wanted: ReportRequest) -
     queries = counts["queries"] - counts["exams"]
     yield (
         f"The collection has {queries:,} queries, {counts['passages']:,} passages and"
-        f" {counts['runs']:,} runs."
-        f" The bank has {len(questions):,} active questions. Of {state.needed:,} needed pairs of"
-        " question and passage,"
-        f" {state.graded:,} are graded, {state.failed:,} failed and {state.ungraded:,} are"
-        " ungraded."
+        f" {counts['runs']:,} runs. The bank has {len(questions):,} active questions. Of"
+        f" {state.needed:,} needed pairs of question and passage, {state.graded:,} are graded,"
+        f" {state.failed:,} failed and {state.ungraded:,} are ungraded."
     )
     if spec.method in GRADERS:
         yield GRADERS[spec.method].about

@@ -212,8 +212,8 @@ def _read_parameter(declared: Declared, hint: Any, option: Option) -> Parameter:
         kind = type(get_args(kind)[0])
     if kind is Path and option.file is None:
         raise TypeError(
-            f"{declared.name} names a file, but does not say for what: a server would use its own"
-            " files"
+            f"{declared.name} names a file, but does not say for what: a server"
+            " would use its own files"
         )
     missing = declared.default is Declared.empty
     required = missing and option.default is None

@@ -74,8 +74,8 @@ def curve(
         [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in curves.curves],
     )
     ends = (
-        f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if other runs"
-        " pool them."
+        f"The pool ends at rank {curves.pool_depth}. Deeper passages are graded only if"
+        " other runs pool them."
     )
     return output.note(curves.says_queries, ends if max_k > curves.pool_depth else None)
 
@@ -224,8 +224,8 @@ def unjudged(
         if run.ungraded or run.failed:
             hint = _grading_hint(project, policy, run)
             output.note(
-                f"{run.run}: {how_many(run.ungraded, 'pairs')} ungraded, {run.failed:,} failed."
-                f" {hint}"
+                f"{run.run}: {how_many(run.ungraded, 'pairs')} ungraded,"
+                f" {run.failed:,} failed. {hint}"
             )
         if run.not_pooled:
             output.note(
@@ -242,7 +242,7 @@ def unjudged(
 
 
 def _grading_hint(project: Project, policy: Policy, run: ToGrade) -> str:
-    """Return the command that grades the missing pairs of a run, by the grader of the shown labels."""
+    """Return the command that grades a run's missing pairs, by the grader of the shown labels."""
     version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
     retry = ["--retry-failed"] if run.failed else []
     return how_to_grade(
@@ -291,8 +291,8 @@ def significance(
         }
     )
     output.line(
-        f"{board.measure} ({board.source}), baseline {against}, test {test}, correction"
-        f" {correction}"
+        f"{board.measure} ({board.source}), baseline {against}, test {test},"
+        f" correction {correction}"
     )
     answers = {True: "yes", False: "no", None: None}
     output.table(
@@ -334,8 +334,8 @@ def meta(
         tuple[str, ...],
         Option(
             help=(
-                "Official leaderboard: judgments, a source, or an imported leaderboard; may be"
-                " repeated."
+                "Official leaderboard: judgments, a source, or an imported"
+                " leaderboard; may be repeated."
             ),
             metavar="NAME",
         ),
@@ -345,8 +345,7 @@ def meta(
         Option(
             "--row",
             help="Grader (exam: the default grader), source of judgments, or leaderboard; may be"
-            " repeated."
-            " Default: all.",
+            " repeated. Default: all.",
             metavar="NAME",
         ),
     ] = (),

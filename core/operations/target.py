@@ -68,8 +68,7 @@ def _describe_frozen(frozen: Frozen) -> Iterator[str]:
         yield f"Queries answered earlier and not sent again: {frozen.before:,}."
     yield (
         f"Queries answered: {frozen.answered:,} of {frozen.queries:,}, {frozen.empty:,} with no"
-        " results,"
-        f" {len(frozen.failed):,} failed. Saved as {kept}."
+        f" results, {len(frozen.failed):,} failed. Saved as {kept}."
     )
     if frozen.changed:
         yield f"{how_many(frozen.changed, 'passages')} changed: same id, new text."
@@ -158,8 +157,7 @@ def watch(
             GradingError(
                 "measure-fell",
                 f"{fall.measure} fell from {fall.before:.4f} to {fall.after:.4f}, by more than"
-                " noise"
-                f" (p = {fall.p:.4f}).",
+                f" noise (p = {fall.p:.4f}).",
                 f"Compare the runs: exam snapshots compare {since} {frozen.run}.",
             )
         )
@@ -171,8 +169,7 @@ def _describe_fall(fall: Fall, changed: int) -> str:
     return (
         f"{fall.measure} ({fall.source}): {fall.before:.4f} before, {fall.after:.4f} after"
         f" ({fall.difference:+z.4f} [{fall.low:+z.4f}, {fall.high:+z.4f}], {chance},"
-        f" {fall.queries:,} queries)."
-        f" Queries with different top results: {changed:,}."
+        f" {fall.queries:,} queries). Queries with different top results: {changed:,}."
     )
 
 
@@ -184,7 +181,9 @@ def diff(
     after: Annotated[str, Argument(metavar="RUN")],
     depth: Annotated[int, Option(help="Number of top ranks to compare.", least=1)] = 10,
 ) -> Output:
-    """List queries whose top results or answers differ between two runs, largest difference first."""
+    """List queries whose top results or answers differ between two runs, largest difference
+    first.
+    """
     differences = diff_of_runs(project, before, after, depth)
     rows: list[tuple[Any, ...]] = [
         (

@@ -167,8 +167,8 @@ def set_(
     text = read_text_file(file)
     set_guidelines(project, text, author, query_id)
     return (
-        f"Guidelines saved, {how_many(len(text.strip()), 'characters')}. The earlier version stays"
-        " on record."
+        f"Guidelines saved, {how_many(len(text.strip()), 'characters')}. The earlier"
+        " version stays on record."
     )
 
 
@@ -233,8 +233,8 @@ def claim(
     """Join the double assignment of QUERY."""
     claim_double(project, query_id, author, number)
     return (
-        f"{author} joined the double assignment of {query_id}. To leave it: exam assignments leave"
-        f" {query_id}"
+        f"{author} joined the double assignment of {query_id}. To leave it: exam"
+        f" assignments leave {query_id}"
     )
 
 
@@ -380,8 +380,7 @@ def _describe_double(double: Double) -> str:
     what = "" if double.passages is None else f" ({how_many(len(double.passages), 'passages')})"
     return (
         f"{double.query_id}{what}: assigned to {', '.join(double.present) or 'no assessor yet'}."
-        " Free places: "
-        f"{double.free}."
+        f" Free places: {double.free}."
     )
 
 

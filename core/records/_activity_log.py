@@ -20,30 +20,25 @@ from ._visible import readable_activity, readable_texts, visible_rows
 # The log refers to objects by id or key. Questions are shown with their text at the time of the
 # action. Questions of overrides have their text at the time of the override.
 _TOLD = (
-    "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
-    " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id,"
-    " o_asked.question_id) AS question_id,"
+    "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail, coalesce(was.text,"
+    " said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
     " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text,"
-    " oq.text) AS query_text,"
-    " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS"
-    " passage_text,"
+    " oq.text) AS query_text, coalesce(p.passage_id, op.passage_id) AS passage_id,"
+    " coalesce(t.text, ot.text) AS passage_text,"
     " a.activity_key IN (SELECT activity_key FROM replacements) AS replaced"
     " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
     "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key"
-    " FROM {acts}) a"
-    " LEFT JOIN questions asked ON asked.question_id = a.question"
-    " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions"
-    " JOIN bank_versions"
+    " FROM {acts}) a LEFT JOIN questions asked ON asked.question_id = a.question"
+    " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at"
+    " FROM question_revisions JOIN bank_versions"
     "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
     " LEFT JOIN {texts} said ON said.text_key = r.text_key"
     " LEFT JOIN {overrides} o ON o.override_key = a.override_key"
     " LEFT JOIN {texts} was ON was.text_key = o.question_text_key"
-    " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key"
-    " LEFT JOIN queries q ON q.query_id = a.query LEFT JOIN queries qq"
-    " ON qq.query_key = asked.query_key"
-    " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key"
-    " LEFT JOIN passages p ON p.passage_id = a.passage LEFT JOIN passage_texts t"
-    " ON t.text_key = p.text_key"
+    " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key LEFT JOIN queries q"
+    " ON q.query_id = a.query LEFT JOIN queries qq ON qq.query_key = asked.query_key"
+    " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key LEFT JOIN passages p"
+    " ON p.passage_id = a.passage LEFT JOIN passage_texts t ON t.text_key = p.text_key"
     " LEFT JOIN passages op ON op.passage_key = o.passage_key"
     " LEFT JOIN passage_texts ot ON ot.text_key = op.text_key"
 )
@@ -149,7 +144,7 @@ def list_actions(
 
 
 def _brought_back(project: Project) -> frozenset[int]:
-    """Return the keys of the actions whose replaced data was restored, without undone restorations."""
+    """Return the keys of actions whose replaced data was restored, except undone restorations."""
     restored: set[int] = set()
     for key, undone in project.rows(
         "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER)"
@@ -309,8 +304,7 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         before = _hash_tables(cursor, tables)
         for replacement, kind, key, name in cursor.execute(
             "SELECT replacement_key, kind, object_key, name FROM replacements"
-            " WHERE activity_key = ?"
-            " ORDER BY replacement_key",
+            " WHERE activity_key = ? ORDER BY replacement_key",
             [activity_key],
         ).fetchall():
             _restore_object(cursor, keeper, replacement, kind, key, name)
@@ -338,7 +332,7 @@ _BESIDE = ("runs", "boards", "sources", "passages", "subtopics")
 
 
 def _hash_tables(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
-    """Return a count and a hash of each table, independent of the order of rows, to detect changes."""
+    """Return a count and a hash of each table, independent of row order, to detect changes."""
     return [
         cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0]
         for table in tables
@@ -376,8 +370,7 @@ def _restore_object(
             cursor.execute(f"DELETE FROM {table} WHERE {where}")
             cursor.execute(
                 f"INSERT INTO {table} SELECT * EXCLUDE (replacement_key) FROM replaced_{table}"
-                f" WHERE {kept}"
-                " ORDER BY rowid"
+                f" WHERE {kept} ORDER BY rowid"
             )
         if of.named_in:
             changed = ", ".join(f"{column} = r.{column}" for column in of.further)

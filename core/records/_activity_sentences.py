@@ -279,16 +279,13 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f" {_count_phrase(d.get('asked', 0), 'passages')}"
     ),
     "draft questions": lambda d: (
-        f"drafted {d.get('drafts', 'question')}s{_format_if_given(d, 'query text', ' for {}')}"
-        " with "
-        f"{d.get('model', 'a model')}:"
-        f" {_count_phrase(d.get('proposals', 0), 'proposals')} from"
+        f"drafted {d.get('drafts', 'question')}s{_format_if_given(d, 'query text', ' for {}')} with"
+        f" {d.get('model', 'a model')}: {_count_phrase(d.get('proposals', 0), 'proposals')} from"
         f" {_count_phrase(d.get('asked', 0), 'requests')}"
     ),
     "start draft": lambda d: (
         f"started job {d.get('job', '')} to draft {d.get('drafts', 'question')}s with"
-        f" {d.get('model', 'a model')}:"
-        f" {_count_phrase(d.get('count', 0), 'requests')}"
+        f" {d.get('model', 'a model')}: {_count_phrase(d.get('count', 0), 'requests')}"
     ),
     "start items": lambda d: (
         f"started job {d.get('job', '')} to generate items with {d.get('model', 'a model')}:"
@@ -341,8 +338,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "make run": lambda d: f"created run {d.get('name', '')}{_format_if_given(d, 'by', ' with {}')}",
     "answers as responses": lambda d: (
         f"created {_count_phrase(d.get('responses', 0), 'responses')} of {d.get('name', '')} from"
-        " the answers of"
-        f" {d.get('generator', 'a model')}"
+        f" the answers of {d.get('generator', 'a model')}"
     ),
     "confirm case": lambda d: (
         f"confirmed case {d.get('case', '?')} {_of_case(d)}{_format_if_given(d, 'note', ': {}')}"
@@ -381,13 +377,11 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "export audit sheet": lambda d: (
         f"exported {_count_phrase(d.get('passages', 0), 'passages')} of audit {d.get('audit', '')}"
-        " for judging "
-        "elsewhere"
+        " for judging elsewhere"
     ),
     "import audit sheet": lambda d: (
-        "imported"
-        f" {_count_phrase(d.get('verdicts', 0), 'judgments')}{_format_if_given(d, 'audit', ' for audit {}')}"
-        f"{_format_if_given(d, 'file', ' from {}')}"
+        f"imported {_count_phrase(d.get('verdicts', 0), 'judgments')}"
+        f"{_format_if_given(d, 'audit', ' for audit {}')}{_format_if_given(d, 'file', ' from {}')}"
     ),
     "state families": lambda d: (
         f"set the model families of {_made_with(d)}:"
@@ -410,8 +404,8 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
             else ""
         )
         + (
-            f"{_query_phrase(d)} to {_count_phrase(d.get('wanted', 'several'), 'assessors')} for"
-            " blind judging"
+            f"{_query_phrase(d)} to"
+            f" {_count_phrase(d.get('wanted', 'several'), 'assessors')} for blind judging"
         )
         + (
             f": {', '.join(map(str, d['people']))}"
@@ -434,9 +428,13 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "undo adjudication": lambda d: f"withdrew the decision on {_contested_phrase(d)}",
     "set due": lambda d: (
-        f"{'set' if d.get('due') else 'removed'} the due date of"
-        f" {how_many(d['queries'], 'queries') if isinstance(d.get('queries'), int) else _query_phrase(d)}"
-        f"{_format_if_given(d, 'due', ' to {}')}{_format_if_given(d, 'person', ' for {}')}"
+        f"{'set' if d.get('due') else 'removed'} the due date of "
+        + (
+            how_many(d["queries"], "queries")
+            if isinstance(d.get("queries"), int)
+            else _query_phrase(d)
+        )
+        + f"{_format_if_given(d, 'due', ' to {}')}{_format_if_given(d, 'person', ' for {}')}"
     ),
     "remove person": lambda d: f"removed the role of {d.get('person', 'a person')}",
     "make token": lambda d: f"created token '{d.get('name', '?')}' with role {d.get('role', '?')}",

@@ -66,19 +66,16 @@ def add_queries(
     )
     _take_titles(cursor)
     added = cursor.execute(
-        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative, answer,"
-        " further_answers FROM ("
-        " SELECT query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS"
-        " narrative,"
-        " arg_min(answer, position) AS answer,"
-        " arg_min(further_answers, position) FILTER (answer IS NOT NULL) AS further_answers,"
-        " min(position) AS first"
-        " FROM new_queries ANTI JOIN queries USING (query_id)"
-        " GROUP BY query_id ORDER BY first)"
+        "INSERT INTO queries"
+        " SELECT nextval('keys'), query_id, text, narrative, answer, further_answers FROM ( SELECT"
+        " query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
+        " arg_min(answer, position) AS answer, arg_min(further_answers, position) FILTER"
+        " (answer IS NOT NULL) AS further_answers, min(position) AS first"
+        " FROM new_queries ANTI JOIN queries USING (query_id) GROUP BY query_id ORDER BY first)"
     ).fetchall()[0][0]
     changing = (
-        "n.query_id = queries.query_id AND (n.text, n.narrative, n.answer, n.further_answers) IS"
-        " DISTINCT FROM"
+        "n.query_id = queries.query_id"
+        " AND (n.text, n.narrative, n.answer, n.further_answers) IS DISTINCT FROM"
         " (queries.text, queries.narrative, queries.answer, queries.further_answers)"
         f" AND n.text <> n.query_id AND ({replace} OR queries.text = queries.query_id)"
     )
@@ -179,12 +176,11 @@ def _add_subtopics(
     }
     stage_rows(cursor, "new_subtopics", rows, types)
     cursor.execute(
-        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid),"
-        " min(n.position)"
+        "INSERT INTO subtopics"
+        " SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
         " FROM new_subtopics n JOIN queries USING (query_id)"
         " ANTI JOIN subtopics s ON s.query_key = queries.query_key"
-        " AND s.subtopic_id = n.subtopic_id"
-        " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
+        " AND s.subtopic_id = n.subtopic_id GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
     )
     # As with a query, a text that equals the id is replaced by any other.
     changing = (
@@ -195,8 +191,7 @@ def _add_subtopics(
     if keeper is not None:
         keeper.keep_subtopics(
             "SELECT (queries.query_key, n.subtopic_id) FROM subtopics, new_subtopics n"
-            " JOIN queries USING (query_id)"
-            f" WHERE {changing}"
+            f" JOIN queries USING (query_id) WHERE {changing}"
         )
     cursor.execute(
         "UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id)"
@@ -408,9 +403,8 @@ def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:
     """
     cursor.execute(
         "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
-        f" SELECT passage_id, min({place}) AS first FROM {table} ANTI JOIN passages"
-        " USING (passage_id)"
-        " GROUP BY passage_id ORDER BY first)"
+        f" SELECT passage_id, min({place}) AS first FROM {table}"
+        " ANTI JOIN passages USING (passage_id) GROUP BY passage_id ORDER BY first)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Examinees of exams, their answers, and retrievals: rankings of passages for the items of an exam."""
+"""Examinees of exams, their answers, and retrievals: rankings of passages for exam items."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def put_student(cursor: Cursor, student: Student, author: str) -> int:
             student.icl,
         ]
         key = cursor.execute(
-            "INSERT INTO students VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?,"
-            " now()::TIMESTAMP)"
+            "INSERT INTO students"
+            " VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
             " RETURNING student_key",
             [
                 *row,
@@ -191,8 +191,7 @@ def students_of(cursor: Cursor) -> list[Student]:
         )
         for key, fingerprint, name, model, retrieval, k, icl, parameters in cursor.execute(
             "SELECT student_key, fingerprint, name, model, retrieval, k, icl, parameters"
-            " FROM students"
-            " ORDER BY student_key"
+            " FROM students ORDER BY student_key"
         ).fetchall()
     ]
 
@@ -275,8 +274,7 @@ def add_answers(
         cursor.execute(
             "INSERT INTO answers FROM new_answers n WHERE NOT EXISTS (SELECT * FROM answers a"
             " WHERE a.student_key = n.student_key AND a.item_text_key = n.item_text_key"
-            " AND a.context = n.context"
-            " AND a.correct IS NOT NULL) ORDER BY n.rowid"
+            " AND a.context = n.context AND a.correct IS NOT NULL) ORDER BY n.rowid"
         ).fetchall()[0][0]
     )
 
@@ -310,9 +308,8 @@ def answer_outcomes(project: Project) -> dict[tuple[int, int, str], bool | None]
     return {
         (student, item, context): correct
         for student, item, context, correct in project.rows(
-            "SELECT student_key, item_text_key, context, arg_min(correct, rowid) FILTER (correct"
-            " IS NOT NULL)"
-            " FROM answers GROUP BY ALL"
+            "SELECT student_key, item_text_key, context, arg_min(correct, rowid) FILTER"
+            " (correct IS NOT NULL) FROM answers GROUP BY ALL"
         )
     }
 
@@ -386,8 +383,8 @@ def put_retrieval(
                 f"unknown-{what}", f"Unknown {what} '{lost[0][0]}' in {made_by}.", hint
             )
     ((key,),) = cursor.execute(
-        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING"
-        " retrieval_key",
+        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)"
+        " RETURNING retrieval_key",
         [name, made_by, as_name(author)],
     ).fetchall()
     cursor.execute(

@@ -178,8 +178,7 @@ def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Gene
     place = "question_text_key, context_keys, run, k, temperature, draw"
     rows = project.rows(
         f"SELECT {place}, text, reason, seed, shortened, note, coalesce(text_key, 0)"
-        " FROM generated_answers g"
-        " LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
+        " FROM generated_answers g LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
         f" {counting_row_sql(place, 'text_key', 'g.rowid')} ORDER BY g.rowid",
         [generator_key],
     )
@@ -246,8 +245,7 @@ def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Compariso
     texts = "question_text_key, answer_text_key, reference_keys"
     rows = project.rows(
         f"SELECT {texts}, rating, reason, raw, confidence, note FROM comparisons"
-        " WHERE judge_key = ?"
-        f" {counting_row_sql(texts, 'rating')} ORDER BY rowid",
+        f" WHERE judge_key = ? {counting_row_sql(texts, 'rating')} ORDER BY rowid",
         [judge_key],
     )
     found = [
@@ -292,8 +290,8 @@ def put_answer_verdicts(
     }
     stage_rows(cursor, "new_verdicts", new, types)
     cursor.execute(
-        "INSERT INTO answer_verdicts SELECT query_key, question_text_key, answer_text_key, ?,"
-        " acceptable, ?,"
+        "INSERT INTO answer_verdicts"
+        " SELECT query_key, question_text_key, answer_text_key, ?, acceptable, ?,"
         " now()::TIMESTAMP FROM new_verdicts ORDER BY rowid",
         [source, author],
     )
@@ -406,7 +404,7 @@ def put_answer_model(cursor: Cursor, role: Role, model: AnswerModel, author: str
 
 
 def answer_models(project: Project, role: Role) -> list[AnswerModel]:
-    """Return every answer generator, or every answer check, in the order in which they were added."""
+    """Return every answer generator, or every answer check, in order of addition."""
     return project.read(lambda cursor: answer_models_of(cursor, role))
 
 
@@ -561,11 +559,9 @@ def confirmed_cases(project: Project, generator_key: int | None = None) -> list[
         ConfirmedCase(*row)
         for row in project.rows(
             "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author,"
-            " confirmed_at"
-            " FROM answer_cases c JOIN queries USING (query_key)"
-            " JOIN generators g USING (generator_key)"
-            " WHERE ($generator IS NULL OR generator_key = $generator) AND withdrawn_at IS NULL"
-            " ORDER BY case_key",
+            " confirmed_at FROM answer_cases c JOIN queries USING (query_key)"
+            " JOIN generators g USING (generator_key) WHERE ($generator IS NULL"
+            " OR generator_key = $generator) AND withdrawn_at IS NULL ORDER BY case_key",
             {"generator": generator_key},
         )
     ]

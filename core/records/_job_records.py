@@ -153,8 +153,7 @@ def set_usage(cursor: Cursor, job: int, calls: int, tokens: Sequence[int], cost:
     """
     cursor.execute(
         "UPDATE jobs SET calls = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,"
-        " thinking_tokens = ?,"
-        " cost = ? WHERE job_key = ?",
+        " thinking_tokens = ?, cost = ? WHERE job_key = ?",
         [calls, *(min(number, _LARGEST) for number in tokens), cost, job],
     )
 

@@ -58,11 +58,10 @@ def list_keys(cursor: Cursor, queries: NDArray[np.int32], passages: NDArray[np.i
             number_table(row=np.arange(len(of)), query_key=of, passage_key=listed),
         ):
             cursor.execute(
-                "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER"
-                " (ORDER BY first) FROM ("
-                " SELECT query_key, passage_key, min(n.row) AS first"
-                " FROM new_listed n ANTI JOIN (FROM listed WHERE query_key BETWEEN $least"
-                " AND $greatest)"
+                "INSERT INTO listed"
+                " SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+                " SELECT query_key, passage_key, min(n.row) AS first FROM new_listed n"
+                " ANTI JOIN (FROM listed WHERE query_key BETWEEN $least AND $greatest)"
                 "  USING (query_key, passage_key) GROUP BY ALL),"
                 " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)",
                 {"least": int(of.min()), "greatest": int(of.max())},
@@ -95,11 +94,9 @@ def pool_rows(cursor: Cursor) -> str:
     return (
         "SELECT query_key, passage_key, min(position) AS place FROM ("
         " SELECT query_key, passage_key, position FROM listed"
-        " UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
-        " UNION ALL SELECT query_key, passage_key, NULL FROM rankings"
-        f" WHERE rank <= {pool_depth(cursor):d}"
-        " UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
-        ") GROUP BY ALL"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM judgments UNION ALL"
+        f" SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= {pool_depth(cursor):d}"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages) GROUP BY ALL"
     )
 
 
@@ -144,8 +141,7 @@ def _query_ranges(cursor: Cursor) -> list[tuple[int, int]]:
     ends = cursor.execute(
         "SELECT max(query_key) FROM (SELECT query_key,"
         f" sum(count(*)) OVER (ORDER BY query_key) // {ROWS_A_PART} AS part FROM ({every})"
-        " GROUP BY query_key)"
-        " GROUP BY part ORDER BY part"
+        " GROUP BY query_key) GROUP BY part ORDER BY part"
     ).fetchall()
     return [(first, ends[0][0]), *((before + 1, end) for (before,), (end,) in pairwise(ends))]
 
@@ -170,8 +166,8 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
     columns = {name: [getattr(judgment, name) for judgment in judgments] for name in types}
     cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR,"
-        " value INTEGER)"
+        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id"
+        " VARCHAR, value INTEGER)"
     )
     with lend_table(cursor, "new_judgments", table_of(columns, types)):
         cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
@@ -234,8 +230,8 @@ def _write_source(cursor: Cursor, source: str, judged: str, keeper: Keeper | Non
         keeper.keep("judgments", source, key)
     cursor.execute("DELETE FROM judgments WHERE source_key = ?", [key])
     written = cursor.execute(
-        "INSERT INTO judgments SELECT DISTINCT ON (query_key, passage_key) ?, query_key,"
-        " passage_key, value"
+        "INSERT INTO judgments"
+        " SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
         f" FROM ({judged}) ORDER BY query_key, passage_key",
         [key],
     ).fetchall()[0][0]
@@ -300,7 +296,7 @@ def judgment_sources(project: Project) -> list[str]:
 
 
 def audited_sources(project: Project) -> list[str]:
-    """Return the names of the sources that an audit created, in the order of their first judgment."""
+    """Return the names of the sources that audits created, in order of their first judgment."""
     return [name for name, audited in _list_sources(project) if audited]
 
 
@@ -310,8 +306,7 @@ def _list_sources(project: Project) -> list[tuple[str, bool]]:
     """
     rows = project.rows(
         "SELECT name, EXISTS (FROM audits a WHERE a.source = s.name"
-        " AND a.audit_key < source_key) AS audited"
-        " FROM sources s ORDER BY audited, source_key"
+        " AND a.audit_key < source_key) AS audited FROM sources s ORDER BY audited, source_key"
     )
     return [(str(name), bool(audited)) for name, audited in rows]
 
@@ -337,9 +332,8 @@ def judged_values(project: Project, source: str) -> list[int]:
     return [
         int(value)
         for (value,) in project.rows(
-            f"SELECT DISTINCT value FROM {visible_rows(project, 'judgments')} JOIN sources"
-            " USING (source_key)"
-            " WHERE name = ? ORDER BY 1",
+            f"SELECT DISTINCT value FROM {visible_rows(project, 'judgments')}"
+            " JOIN sources USING (source_key) WHERE name = ? ORDER BY 1",
             [source],
         )
     ]

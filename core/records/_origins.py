@@ -204,10 +204,8 @@ def list_snapshots(project: Project) -> list[Freeze]:
         Freeze(*row)
         for row in project.rows(
             "SELECT freeze_key, name, url, asked, system, queries, failed, author, started_at,"
-            " ended_at, coalesce(n, 0)"
-            " FROM freezes LEFT JOIN (SELECT freeze_key, count(*) AS n FROM frozen_queries"
-            " GROUP BY 1)"
-            " USING (freeze_key) ORDER BY freeze_key DESC"
+            " ended_at, coalesce(n, 0) FROM freezes LEFT JOIN (SELECT freeze_key, count(*) AS n"
+            " FROM frozen_queries GROUP BY 1) USING (freeze_key) ORDER BY freeze_key DESC"
         )
     ]
 
@@ -242,8 +240,8 @@ def add_frozen(cursor: Cursor, key: int, some: Sequence[FrozenQuery]) -> None:
             [key, response.query_id],
         )
         cursor.execute(
-            "INSERT INTO frozen_queries SELECT ?, query_key, ?, ?, ? FROM queries"
-            " WHERE query_id = ?",
+            "INSERT INTO frozen_queries SELECT ?, query_key, ?, ?, ?"
+            " FROM queries WHERE query_id = ?",
             [key, response.words, response.given, response.seconds, response.query_id],
         )
 
@@ -255,9 +253,8 @@ def frozen_so_far(project: Project, key: int) -> dict[str, FrozenQuery]:
     return {
         row[0]: FrozenQuery(*row)
         for row in project.rows(
-            "SELECT query_id, words, given, seconds FROM frozen_queries JOIN queries"
-            " USING (query_key)"
-            " WHERE freeze_key = ? ORDER BY query_key",
+            "SELECT query_id, words, given, seconds FROM frozen_queries"
+            " JOIN queries USING (query_key) WHERE freeze_key = ? ORDER BY query_key",
             [key],
         )
     }

@@ -1,4 +1,4 @@
-"""Renaming, removing and restoring a project: its file moves together with its copies and backups."""
+"""Renaming, removing and restoring a project: its file moves with its copies and backups."""
 
 from __future__ import annotations
 

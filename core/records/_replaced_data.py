@@ -114,8 +114,7 @@ _RESTS = (
     (
         "assessor judgments",
         "SELECT count(*) FROM judgments j JOIN sources s USING (source_key)"
-        " WHERE j.passage_key = c.passage_key"
-        " AND starts_with(s.name, 'assessor: ')",
+        " WHERE j.passage_key = c.passage_key AND starts_with(s.name, 'assessor: ')",
     ),
     (
         "audit judgments",
@@ -209,11 +208,10 @@ class Keeper:
             follows: whether the queries are topics, which are named after their parent query.
         """
         self.cursor.execute(
-            f"INSERT INTO replaced_queries SELECT {self._begin('queries', ''):d}, query_key, text,"
-            " narrative, answer,"
+            "INSERT INTO replaced_queries"
+            f" SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
             f" {follows}, further_answers FROM queries WHERE text <> query_id"
-            f" AND query_key IN ({of})"
-            " AND query_key NOT IN (SELECT query_key FROM replaced_queries"
+            f" AND query_key IN ({of}) AND query_key NOT IN (SELECT query_key FROM replaced_queries"
             f" WHERE replacement_key = {self._begin('queries', ''):d})"
         )
 
@@ -241,9 +239,8 @@ class Keeper:
         """
         check_nothing_rests(self.cursor, clashing)
         self.cursor.execute(
-            f"INSERT INTO replaced_passages SELECT {self._begin('passages', ''):d}, passage_key,"
-            " text_key"
-            f" FROM {clashing}"
+            "INSERT INTO replaced_passages"
+            f" SELECT {self._begin('passages', ''):d}, passage_key, text_key FROM {clashing}"
         )
 
     def among_replaced(self) -> str:
@@ -323,8 +320,7 @@ class Keeper:
             after += self._count(now)
         if kind == "leaderboard" and self._count(
             "SELECT 1 FROM replaced_boards r JOIN boards b USING (board_key)"
-            f" WHERE replacement_key = {replacement:d}"
-            " AND r.measure <> b.measure"
+            f" WHERE replacement_key = {replacement:d} AND r.measure <> b.measure"
         ):
             gone = before
         return Replaced(kind, name, before, gone, after)

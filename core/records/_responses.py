@@ -186,8 +186,8 @@ def _run_names(cursor: Cursor, responses: Sequence[Response], report: Report) ->
     # those of another system.
     owners = dict(
         cursor.execute(
-            "SELECT name, CASE WHEN run_key IN (SELECT run_key FROM responses) THEN tag END"
-            " FROM runs"
+            "SELECT name, CASE WHEN run_key IN (SELECT run_key"
+            " FROM responses) THEN tag END FROM runs"
         ).fetchall()
     )
     names: dict[str, str] = {}
@@ -320,8 +320,8 @@ def response_runs(project: Project) -> list[ResponseRun]:
         for row in project.rows(
             "WITH sizes AS (SELECT run_key, count(*) AS responses, sum(words)::BIGINT AS words"
             " FROM responses"
-            "  GROUP BY run_key) SELECT name, responses, words, count(DISTINCT passage_key),"
-            " count(position),"
+            "  GROUP BY run_key)"
+            " SELECT name, responses, words, count(DISTINCT passage_key), count(position),"
             " count(position) FILTER (len(citations) > 0) FROM sizes JOIN runs USING (run_key)"
             " JOIN rankings USING (run_key) LEFT JOIN response_sentences USING (passage_key)"
             " GROUP BY run_key, name, responses, words ORDER BY run_key"
@@ -333,9 +333,8 @@ IMPORTED = "gold"
 """Name of imported gold texts, also in the ids of their passages: gold/QUERY/1."""
 
 GOLD = (
-    "(SELECT query_key, passage_key, position FROM gold_passages"
-    " UNION ALL SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs"
-    " USING (run_key)"
+    "(SELECT query_key, passage_key, position FROM gold_passages UNION ALL"
+    " SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
     "  SEMI JOIN pool USING (query_key, passage_key))"
 )
 """Subquery for the passages of the gold texts: query_key, passage_key, position. For a run, only
@@ -468,14 +467,12 @@ def run_lengths(project: Project, cutoff: int) -> dict[str, Length]:
     return {
         run: Length(words, passages)
         for run, words, passages in project.rows(
-            "WITH top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages"
-            " USING (passage_key)"
-            "  WHERE rank <= ?),"
-            " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160),"
-            " '    ') AS text"
-            "  FROM passage_texts SEMI JOIN top USING (text_key)),"
-            " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <>"
-            " '')) AS words"
+            "WITH top AS (SELECT run_key, query_key, text_key FROM rankings"
+            " JOIN passages USING (passage_key)"
+            "  WHERE rank <= ?), plain AS (SELECT text_key,"
+            " translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
+            "  FROM passage_texts SEMI JOIN top USING (text_key)), sizes AS (SELECT text_key,"
+            " len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
             "  FROM plain), spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words,"
             " count(*) AS passages"
             "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"

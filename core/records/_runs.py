@@ -181,8 +181,8 @@ def ranking_scores(project: Project) -> Runs:
     queries = dict(project.rows("SELECT query_key, query_id FROM queries"))
     # Each id string is created once and shared by all runs.
     named = project.table(
-        "SELECT passage_key, passage_id FROM passages SEMI JOIN rankings USING (passage_key)"
-        " ORDER BY 1"
+        "SELECT passage_key, passage_id FROM passages"
+        " SEMI JOIN rankings USING (passage_key) ORDER BY 1"
     )
     known, ids = array_of(named["passage_key"]), np.array(named["passage_id"].to_pylist(), object)
     ranked = project.table(
@@ -267,9 +267,8 @@ def run_sizes(project: Project) -> list[tuple[str, int, int]]:
     return [
         (name, queries, passages)
         for name, queries, passages in project.rows(
-            "SELECT name, count(DISTINCT query_key), count(passage_key) FROM runs LEFT"
-            " JOIN rankings USING (run_key)"
-            " GROUP BY name, run_key ORDER BY run_key"
+            "SELECT name, count(DISTINCT query_key), count(passage_key) FROM runs"
+            " LEFT JOIN rankings USING (run_key) GROUP BY name, run_key ORDER BY run_key"
         )
     ]
 
@@ -458,14 +457,12 @@ def _as_they_should(
 
 
 _RANK = (
-    "SELECT run_key, query_key, passage_key, CASE WHEN NOT repeated"
-    " THEN rank + greatest(0, 1 - min(rank) OVER ranking)"
-    " ELSE row_number() OVER (PARTITION BY run_key, query_key"
-    " ORDER BY rank, score DESC, passage_id DESC)"
-    " END::INTEGER AS rank, score, repeated FROM ("
+    "SELECT run_key, query_key, passage_key, CASE WHEN NOT repeated THEN rank + greatest(0, 1 -"
+    " min(rank) OVER ranking) ELSE row_number() OVER (PARTITION BY run_key, query_key"
+    " ORDER BY rank, score DESC, passage_id DESC) END::INTEGER AS rank, score, repeated FROM ("
     " SELECT *, count(DISTINCT rank) OVER ranking < count(*) OVER ranking AS repeated FROM ("
-    "  SELECT run_key, query_key, passage_key, any_value(passage_id) AS passage_id, min(rank) AS"
-    " rank,"
+    "  SELECT run_key, query_key, passage_key,"
+    " any_value(passage_id) AS passage_id, min(rank) AS rank,"
     "  arg_min(score, rank) AS score FROM stated JOIN passages USING (passage_key)"
     "  GROUP BY run_key, query_key, passage_key)"
     " WINDOW ranking AS (PARTITION BY run_key, query_key))"
@@ -492,9 +489,8 @@ def _query_parts(
     ):
         rows = cursor.execute(
             "SELECT query, query_key, lines FROM ranked_for JOIN queries USING (query_id)"
-            f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation} GROUP BY query)"
-            " USING (query)"
-            " ORDER BY query_key"
+            f" JOIN (SELECT query, count(*) AS lines FROM {kept.relation}"
+            " GROUP BY query) USING (query) ORDER BY query_key"
         ).fetchnumpy()
     keys = np.zeros(len(kept.queries), np.int32)
     keys[rows["query"]] = rows["query_key"]

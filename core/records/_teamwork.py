@@ -31,8 +31,7 @@ def find_guidelines(project: Project, query_id: str | None = None) -> Guidelines
     """Return the guidelines of the project and, if given, of a query."""
     rows = project.rows(
         "SELECT query_id, arg_max(g.text, guideline_key) FROM guidelines g LEFT JOIN queries"
-        " USING (query_key)"
-        " WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
+        " USING (query_key) WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
         [query_id or ""],
     )
     texts = dict(rows)
@@ -85,12 +84,11 @@ def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
 
 
 def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
-    """Return when people marked queries as done, by name and query id; withdrawn marks are absent."""
+    """Return when people marked queries as done, by name and query id, without withdrawn marks."""
     return nest_triples(
         project.rows(
             "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries"
-            " USING (query_key) GROUP BY ALL"
-            " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
+            " USING (query_key) GROUP BY ALL HAVING arg_max(done, query_mark_key) ORDER BY ALL"
         )
     )
 
@@ -198,8 +196,8 @@ def open_double_assignments(project: Project) -> list[Double]:
             reasons.get(key, {}),
         )
         for key, query_id, some, wanted, adjudicator, author, stated_at in project.rows(
-            "SELECT double_key, query_id, passage_keys IS NOT NULL, wanted, adjudicator, author,"
-            " stated_at"
+            "SELECT double_key, query_id, passage_keys IS NOT NULL, wanted,"
+            " adjudicator, author, stated_at"
             " FROM doubles JOIN queries USING (query_key) WHERE ended_at IS NULL ORDER BY query_key"
         )
     ]
@@ -310,8 +308,7 @@ def assign_double(
         _check_apart(cursor, query_id, query, keys)
         (key,) = cursor.execute(
             "INSERT INTO doubles VALUES (nextval('keys'), ?, ?::INTEGER[], ?, ?, ?,"
-            " now()::TIMESTAMP, NULL, NULL)"
-            " RETURNING double_key",
+            " now()::TIMESTAMP, NULL, NULL) RETURNING double_key",
             [query, keys, number, decider, as_name(author)],
         ).fetchall()[0]
         for name in names:
@@ -333,13 +330,11 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
     pooled = [
         passage_id
         for (passage_id,) in project.rows(
-            "SELECT passage_id FROM pool JOIN queries USING (query_key) JOIN passages"
-            " USING (passage_key)"
-            " WHERE query_id = ? AND NOT EXISTS (SELECT * FROM doubles d"
-            " WHERE d.query_key = pool.query_key"
+            "SELECT passage_id FROM pool JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE query_id = ? AND NOT EXISTS (SELECT *"
+            " FROM doubles d WHERE d.query_key = pool.query_key"
             "  AND ended_at IS NULL AND (passage_keys IS NULL"
-            " OR list_contains(passage_keys, pool.passage_key)))"
-            " ORDER BY position",
+            " OR list_contains(passage_keys, pool.passage_key))) ORDER BY position",
             [query_id],
         )
     ]
@@ -347,8 +342,7 @@ def sample_of(project: Project, query_id: str, size: int, seed: int = 1) -> list
         raise InputError(
             "sample-out-of-range",
             f"Cannot draw {how_many(size, 'passages')} of query {query_id}: {len(pooled):,} pooled"
-            " and not yet in a"
-            " double assignment.",
+            " and not yet in a double assignment.",
             "Draw fewer passages, but at least 1.",
         )
     return random.Random(seed).sample(pooled, size)
@@ -459,17 +453,16 @@ def check_undecided(
     rows = cursor.execute(
         "SELECT a.author FROM doubles d JOIN double_people p USING (double_key)"
         " JOIN standing_adjudications a USING (double_key) WHERE ended_at IS NULL AND p.name = ?"
-        " AND d.query_key = ?"
-        " AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
+        " AND d.query_key = ? AND a.passage_key = ? AND a.question_key IS NOT DISTINCT FROM ?",
         [as_name(name), query_key, passage_key, question_key],
     ).fetchall()
     if rows:
         raise InputError(
             "decided-meanwhile",
-            f"{rows[0][0]} has already adjudicated this, so the value from {as_name(name)} cannot"
-            " change.",
-            "Ask the adjudicator to withdraw the decision: screen Adjudication, or exam adjudicate"
-            " undo.",
+            f"{rows[0][0]} has already adjudicated this, so the value from"
+            f" {as_name(name)} cannot change.",
+            "Ask the adjudicator to withdraw the decision: screen Adjudication, or"
+            " exam adjudicate undo.",
         )
 
 
@@ -513,7 +506,7 @@ Dues = Mapping[tuple[str, str | None], date]
 
 
 def due_of(dates: Dues, query_id: str, name: str) -> date | None:
-    """Return a query's due date for a person, or else its date for all people; None without a date."""
+    """Return a query's due date for a person, or else the date for all people, or else None."""
     return dates.get((query_id, name)) or dates.get((query_id, None))
 
 
@@ -523,9 +516,8 @@ def due_dates(project: Project) -> Dues:
         (query_id, name): due
         for query_id, name, due in project.rows(
             "SELECT query_id, name, due FROM (FROM dues QUALIFY row_number() OVER"
-            " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1) JOIN queries"
-            " USING (query_key)"
-            " WHERE due IS NOT NULL"
+            " (PARTITION BY query_key, name ORDER BY due_key DESC) = 1)"
+            " JOIN queries USING (query_key) WHERE due IS NOT NULL"
         )
     }
 
@@ -564,14 +556,14 @@ def _check_apart(cursor: Cursor, query_id: str, query: int, keys: list[int] | No
         raise InputError(
             "already-doubly-assigned",
             f"Query {query_id} already has a double assignment.",
-            "End it first: exam assignments end. A query can have several only if they share no"
-            " passage.",
+            "End it first: exam assignments end. A query can have several only if"
+            " they share no passage.",
         )
     if some:
         raise InputError(
             "already-doubly-assigned",
-            f"{how_many(some, 'named passages')} of query {query_id} already assigned to several"
-            " assessors.",
+            f"{how_many(some, 'named passages')} of query {query_id} already assigned"
+            " to several assessors.",
             "Name other passages (--passage), or draw a sample (--sample).",
         )
 
@@ -580,8 +572,7 @@ def _pooled_keys(cursor: Cursor, query_id: str, query: int, passages: Sequence[s
     keys = dict(
         cursor.execute(
             "SELECT passage_id, passage_key FROM pool JOIN passages USING (passage_key)"
-            " WHERE query_key = ?"
-            " AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
+            " WHERE query_key = ? AND passage_id IN (SELECT unnest(?::VARCHAR[]))",
             [query, list(passages)],
         ).fetchall()
     )

@@ -46,33 +46,28 @@ def _part_of(seen: str, share: float, seed: int, held_out: bool) -> str:
     digest = f"md5('{seed}' || chr(10) || query_id || chr(10) || passage_id)"
     below = f"substr({digest}, 1, 8) < '{int(share * 16**8):08x}'"
     return (
-        f"(SELECT j.* FROM {seen} j JOIN queries q USING (query_key) JOIN passages p"
-        " USING (passage_key)"
-        f" WHERE {below if held_out else f'NOT ({below})'})"
+        f"(SELECT j.* FROM {seen} j JOIN queries q USING (query_key)"
+        f" JOIN passages p USING (passage_key) WHERE {below if held_out else f'NOT ({below})'})"
     )
 
 
 def _seen_by(reader: str) -> dict[Table, str]:
     others = (
-        "(SELECT d.double_key, d.query_key, d.passage_keys, t.name, 'assessor: ' || t.name AS"
-        " source"
-        " FROM doubles d JOIN (SELECT DISTINCT double_key, name FROM double_turns"
-        "  WHERE act IN ('asked', 'claimed')) t USING (double_key)"
-        f" WHERE d.ended_at IS NULL AND t.name <> {reader} AND d.adjudicator IS DISTINCT"
-        f" FROM {reader})"
+        "(SELECT d.double_key, d.query_key, d.passage_keys, t.name, 'assessor: ' ||"
+        " t.name AS source FROM doubles d JOIN (SELECT DISTINCT double_key, name FROM double_turns"
+        "  WHERE act IN ('asked', 'claimed')) t USING (double_key) WHERE d.ended_at IS NULL"
+        f" AND t.name <> {reader} AND d.adjudicator IS DISTINCT FROM {reader})"
     )
     within = "(h.passage_keys IS NULL OR list_contains(h.passage_keys, {}))"
     open_ = (
         "NOT EXISTS (SELECT * FROM standing_adjudications e WHERE e.double_key = h.double_key"
-        " AND e.passage_key = {}"
-        " AND e.question_key IS NOT DISTINCT FROM {})"
+        " AND e.passage_key = {} AND e.question_key IS NOT DISTINCT FROM {})"
     )
     hidden_overrides = (
         "(SELECT o.override_key FROM overrides o JOIN questions q USING (question_key)"
         f" JOIN {others} h ON h.query_key = q.query_key AND h.name = o.author"
-        " AND o.override_key > h.double_key"
-        f" WHERE {within.format('o.passage_key')} AND"
-        f" {open_.format('o.passage_key', 'o.question_key')})"
+        f" AND o.override_key > h.double_key WHERE {within.format('o.passage_key')}"
+        f" AND {open_.format('o.passage_key', 'o.question_key')})"
     )
     # Another person, such as an organizer, may have resolved a disagreement that shows both values.
     names_one = "(h.name = {0}.author OR {1} IN (h.said, h.judged) OR {2} IN (h.said, h.judged))"
@@ -81,16 +76,14 @@ def _seen_by(reader: str) -> dict[Table, str]:
         f" FROM {others})"
     )
     hidden_acts = (
-        "(SELECT a.activity_key FROM (SELECT *, detail->>'$.question' AS question,"
-        " detail->>'$.passage' AS passage,"
+        "(SELECT a.activity_key"
+        " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
         "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key,"
         "  detail->>'$.left' AS left_side, detail->>'$.right' AS right_side"
-        f"  FROM activity WHERE act IN ({JUDGED}, {GIVEN}, {SUPPORTED})) a"
-        " LEFT JOIN overrides o USING (override_key) LEFT JOIN questions q"
-        " ON q.question_id = a.question"
-        " LEFT JOIN questions oq ON oq.question_key = o.question_key"
-        " LEFT JOIN passages p ON p.passage_id = a.passage LEFT JOIN queries y"
-        " ON y.query_id = a.query"
+        f"  FROM activity WHERE act IN ({JUDGED}, {GIVEN}, {SUPPORTED})) a LEFT JOIN overrides o"
+        " USING (override_key) LEFT JOIN questions q ON q.question_id = a.question"
+        " LEFT JOIN questions oq ON oq.question_key = o.question_key LEFT JOIN passages p"
+        " ON p.passage_id = a.passage LEFT JOIN queries y ON y.query_id = a.query"
         f" JOIN {named} h ON h.query_key = coalesce(y.query_key, q.query_key, oq.query_key)"
         f"  AND {names_one.format('a', 'a.left_side', 'a.right_side')}"
         f" WHERE {within.format('coalesce(p.passage_key, o.passage_key)')}"
@@ -109,16 +102,14 @@ def _seen_by(reader: str) -> dict[Table, str]:
         "overrides": f"SELECT * FROM overrides WHERE override_key NOT IN {hidden_overrides}",
         # Adjudication is about judgments and ratings, so these values are hidden until the double
         # assignment ends.
-        "support_values": "SELECT * FROM support_values WHERE support_value_key NOT IN (SELECT"
-        " s.support_value_key"
-        f" FROM held_support s JOIN {others} h ON h.double_key = s.double_key"
-        " AND h.name = s.author)",
+        "support_values": "SELECT * FROM support_values"
+        " WHERE support_value_key NOT IN (SELECT s.support_value_key FROM held_support s"
+        f" JOIN {others} h ON h.double_key = s.double_key AND h.name = s.author)",
         "activity": f"SELECT * FROM activity WHERE activity_key NOT IN {hidden_acts}",
         "settlings": f"SELECT s.* FROM settlings s WHERE NOT EXISTS (SELECT * FROM {named} h"
-        " WHERE h.query_key = s.query_key AND"
-        f" {names_one.format('s', 's.left_side', 's.right_side')}"
-        f" AND {within.format('s.passage_key')}"
-        " AND"
+        " WHERE h.query_key = s.query_key"
+        f" AND {names_one.format('s', 's.left_side', 's.right_side')}"
+        f" AND {within.format('s.passage_key')} AND"
         f" {open_.format('s.passage_key', 'coalesce(s.touched_question_key, s.question_key)')})",
     }
 
@@ -146,9 +137,8 @@ def hidden_questions(project: Project) -> frozenset[str]:
     return frozenset(
         name
         for (name,) in project.rows(
-            "SELECT question_id FROM questions WHERE question_key IN"
-            f" ({_hidden_condition(project)}) ORDER BY "
-            "question_id"
+            "SELECT question_id FROM questions"
+            f" WHERE question_key IN ({_hidden_condition(project)}) ORDER BY question_id"
         )
     )
 
@@ -177,8 +167,7 @@ def readable_versions(project: Project) -> str:
     )
     return (
         f"(WITH hidden AS ({hidden}) SELECT * REPLACE (CASE WHEN version IN (SELECT version"
-        " FROM hidden) OR EXISTS"
-        " (SELECT 1 FROM hidden JOIN question_texts USING (text_key)"
+        " FROM hidden) OR EXISTS (SELECT 1 FROM hidden JOIN question_texts USING (text_key)"
         " WHERE contains(bank_versions.note, text))"
         " THEN '' ELSE note END AS note) FROM bank_versions)"
     )
@@ -244,8 +233,7 @@ def add_seals(cursor: Cursor, question_ids: list[str], seed: int, author: str) -
     """Seal questions."""
     cursor.execute(
         "INSERT INTO seals SELECT nextval('keys'), question_key, $seed, $author, now()::TIMESTAMP,"
-        " NULL, NULL"
-        " FROM questions WHERE list_contains($ids, question_id) ORDER BY question_key",
+        " NULL, NULL FROM questions WHERE list_contains($ids, question_id) ORDER BY question_key",
         {"ids": question_ids, "seed": seed, "author": author},
     )
 

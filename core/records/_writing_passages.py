@@ -73,9 +73,8 @@ def _part_different(cursor: Cursor, kept: str, same: NDArray[np.int32]) -> None:
     for part in _compared_parts(met):
         with lend_table(cursor, "met", number_table(row=part, first=same[part])):
             differing = cursor.execute(
-                f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row) JOIN {kept} b"
-                " ON b.row = m.first"
-                " WHERE a.text <> b.text ORDER BY m.row"
+                f"SELECT m.row, a.text FROM met m JOIN {kept} a USING (row)"
+                f" JOIN {kept} b ON b.row = m.first WHERE a.text <> b.text ORDER BY m.row"
             ).fetchall()
         for row, text in differing:
             same[row] = apart.setdefault(text, row)
@@ -103,8 +102,7 @@ def _known_text_keys(
         with lend_table(cursor, "met", number_table(row=rows_met[part], text_key=keys_met[part])):
             equal = cursor.execute(
                 f"SELECT m.row, m.text_key FROM met m JOIN {kept} k USING (row)"
-                " JOIN passage_texts t USING (text_key)"
-                " WHERE k.text = t.text"
+                " JOIN passage_texts t USING (text_key) WHERE k.text = t.text"
             ).fetchnumpy()
         keys[equal["row"]] = equal["text_key"]
     return keys
@@ -246,9 +244,8 @@ def _first_rows(cursor: Cursor, kept: str, texted: NDArray[np.bool_]) -> NDArray
     for part in range(parts):
         repeats = cursor.execute(
             f"SELECT row, least FROM {kept} JOIN (SELECT passage_id, min(row) AS least FROM {kept}"
-            f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id HAVING count(*) > 1)"
-            " USING (passage_id)"
-            " ORDER BY row"
+            f" WHERE hash(passage_id) % {parts} = {part} GROUP BY passage_id"
+            " HAVING count(*) > 1) USING (passage_id) ORDER BY row"
         ).fetchnumpy()
         has = texted[repeats["row"]]
         rows = repeats["row"][has]

@@ -223,10 +223,9 @@ def assessor_judgments(
         for row in project.rows(
             "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
             f" FROM {visible_rows(project, 'judgments')} JOIN sources USING (source_key)"
-            " JOIN queries USING (query_key)"
-            " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
-            " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL"
-            " OR name = $prefix || $author)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)"
+            " AND ($author IS NULL OR name = $prefix || $author)"
             " ORDER BY author, query_key, passage_key",
             {"prefix": PREFIX, "query": query_id, "author": author},
         )
@@ -238,13 +237,12 @@ def last_judged_passage(project: Project, query_id: str, author: str) -> str | N
     without one.
     """
     passage_id: str | None = project.value(
-        "SELECT passage_id FROM (SELECT detail->>'$.passage' AS passage_id, max(activity_key) AS"
-        " last,"
+        "SELECT passage_id"
+        " FROM (SELECT detail->>'$.passage' AS passage_id, max(activity_key) AS last,"
         " arg_max(act = $judge AND (detail->>'$.undo') IS NULL, activity_key) AS stays"
-        f" FROM {visible_rows(project, 'activity')} WHERE act IN ($judge, $withdraw)"
-        " AND author = $author"
-        " AND (detail->>'$.query') = $query GROUP BY passage_id) WHERE stays ORDER BY last DESC"
-        " LIMIT 1",
+        f" FROM {visible_rows(project, 'activity')}"
+        " WHERE act IN ($judge, $withdraw) AND author = $author AND (detail->>'$.query') = $query"
+        " GROUP BY passage_id) WHERE stays ORDER BY last DESC LIMIT 1",
         {"judge": JUDGE, "withdraw": WITHDRAW, "author": as_name(author), "query": query_id},
     )
     return passage_id
@@ -268,11 +266,9 @@ def judgment_history(project: Project, query_id: str, passage_id: str) -> list[J
     return [
         JudgmentAct(*row)
         for row in project.rows(
-            "SELECT author, happened_at, (detail->>'$.value')::INTEGER,"
-            " coalesce(detail->>'$.note', ''),"
-            f" (detail->>'$.blind')::BOOLEAN FROM {visible_rows(project, 'activity')}"
-            " WHERE act IN (?, ?)"
-            " AND (detail->>'$.query') = ? AND (detail->>'$.passage') = ?"
+            "SELECT author, happened_at, (detail->>'$.value')::INTEGER, coalesce(detail->>'$.note',"
+            f" ''), (detail->>'$.blind')::BOOLEAN FROM {visible_rows(project, 'activity')}"
+            " WHERE act IN (?, ?) AND (detail->>'$.query') = ? AND (detail->>'$.passage') = ?"
             " ORDER BY activity_key DESC",
             [JUDGE, WITHDRAW, query_id, passage_id],
         )

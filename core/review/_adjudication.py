@@ -95,32 +95,27 @@ class Contested:
 # Judgments of a query's passages have a NULL question.
 _GIVEN = (
     "SELECT d.double_key, query_id, coalesce(queries.text, query_id), passage_id, g.question_id,"
-    " words, g.name, value"
-    " FROM doubles d JOIN queries USING (query_key) JOIN ("
-    " SELECT p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS"
-    " question_id,"
-    "  NULL AS words, j.value::INTEGER AS value FROM double_people p JOIN sources s"
-    " ON s.name = $prefix || p.name"
-    "  JOIN {judgments} j USING (source_key) WHERE p.present"
-    " UNION ALL SELECT h.double_key, o.author, q.query_key, o.passage_key, q.question_key,"
-    " q.question_id, t.text,"
-    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h JOIN {overrides} o"
-    " USING (override_key)"
+    " words, g.name, value FROM doubles d JOIN queries USING (query_key) JOIN ( SELECT"
+    " p.double_key, p.name, j.query_key, j.passage_key, NULL AS question_key, NULL AS question_id,"
+    "  NULL AS words, j.value::INTEGER AS value FROM double_people p"
+    " JOIN sources s ON s.name = $prefix || p.name"
+    "  JOIN {judgments} j USING (source_key) WHERE p.present UNION ALL SELECT h.double_key,"
+    " o.author, q.query_key, o.passage_key, q.question_key, q.question_id, t.text,"
+    "  arg_max(o.rating, o.override_key)::INTEGER FROM held_overrides h"
+    " JOIN {overrides} o USING (override_key)"
     "  JOIN double_people p ON p.double_key = h.double_key AND p.name = o.author AND p.present"
     "  JOIN questions q USING (question_key) JOIN bank_at($version) r USING (question_key)"
     "  LEFT JOIN {texts} t ON t.text_key = r.text_key"
     "  WHERE withdrawn_at IS NULL AND o.question_text_key = r.text_key GROUP BY ALL"
-    " ) g ON g.double_key = d.double_key AND g.query_key = d.query_key JOIN passages"
-    " USING (passage_key)"
-    " WHERE d.ended_at IS NULL AND (d.passage_keys IS NULL"
-    " OR list_contains(d.passage_keys, g.passage_key))"
+    " ) g ON g.double_key = d.double_key AND g.query_key = d.query_key"
+    " JOIN passages USING (passage_key) WHERE d.ended_at IS NULL"
+    " AND (d.passage_keys IS NULL OR list_contains(d.passage_keys, g.passage_key))"
     " ORDER BY d.query_key, passage_key, question_key NULLS FIRST, g.name"
 )
 _DECIDED = (
     "SELECT query_id, passage_id, question_id, value, a.reason, a.author, a.stated_at FROM {} a"
-    " JOIN doubles USING (double_key) JOIN queries USING (query_key) JOIN passages"
-    " USING (passage_key)"
-    " LEFT JOIN questions q ON q.question_key = a.question_key"
+    " JOIN doubles USING (double_key) JOIN queries USING (query_key)"
+    " JOIN passages USING (passage_key) LEFT JOIN questions q ON q.question_key = a.question_key"
 )
 
 
@@ -226,8 +221,8 @@ def decide_case(
                 "decisions-missing",
                 f"Some assessors have not finished passage {case.passage_id} of query"
                 f" {case.query_id}.",
-                "Wait for them, or replace them: exam assignments remove, then exam assignments"
-                " join.",
+                "Wait for them, or replace them: exam assignments remove, then"
+                " exam assignments join.",
             )
         if over is not None and (case.decision and case.decision.stated_at) not in over:
             now = case.decision
@@ -445,8 +440,8 @@ def _clear_decision(cursor: Cursor, double: Double, case: Contested, author: str
 
 def _case_keys(cursor: Cursor, case: Contested) -> tuple[int, int, int | None]:
     query, passage, question = cursor.execute(
-        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key"
-        " FROM passages"
+        "SELECT (SELECT query_key FROM queries"
+        " WHERE query_id = ?), (SELECT passage_key FROM passages"
         " WHERE passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?)",
         [case.query_id, case.passage_id, case.question_id],
     ).fetchall()[0]
@@ -522,19 +517,16 @@ class BetweenPeople:
 
 
 _VALUES: Mapping[Kind, str] = {
-    "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing, substr(name, length($prefix)"
-    " + 1) AS name,"
-    " value::INTEGER AS value FROM {judgments} JOIN sources USING (source_key) JOIN queries"
-    " USING (query_key)"
+    "judgments": "SELECT [query_key, passage_key]::VARCHAR AS thing,"
+    " substr(name, length($prefix) + 1) AS name, value::INTEGER AS value FROM {judgments}"
+    " JOIN sources USING (source_key) JOIN queries USING (query_key)"
     " WHERE starts_with(name, $prefix) AND ($query IS NULL OR query_id = $query)",
     # An adjudicated rating is not a person's own rating.
     "ratings": "SELECT [question_text_key, passage_text_key]::VARCHAR AS thing, author AS name,"
-    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides} JOIN questions"
-    " USING (question_key)"
-    " JOIN queries USING (query_key) WHERE withdrawn_at IS NULL AND $prefix <> ''"
-    " AND override_key NOT IN (SELECT override_key FROM adjudications"
-    " WHERE override_key IS NOT NULL)"
-    " AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
+    " arg_max(rating, override_key)::INTEGER AS value FROM {overrides}"
+    " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE withdrawn_at IS NULL"
+    " AND $prefix <> '' AND override_key NOT IN (SELECT override_key FROM adjudications"
+    " WHERE override_key IS NOT NULL) AND ($query IS NULL OR query_id = $query) GROUP BY ALL",
 }
 
 

@@ -100,13 +100,11 @@ def list_strays(
         " count(*) FILTER (relevant) AS fitting, array_agg(passage_id"
         " ORDER BY value, rating DESC, passage_key)"
         " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
-        " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0)"
-        " SELECT count(*) OVER (), query_id, q.text, coalesce(question_id, query_id),"
-        " coalesce(t.text, question_id,"
-        " q.text), found.weight, stray, fitting, passages[:$named] FROM found JOIN queries q"
-        " USING (query_key)"
-        " LEFT JOIN questions USING (question_key) LEFT JOIN bank_at($version) r"
-        " USING (question_key)"
+        " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0) SELECT count(*)"
+        " OVER (), query_id, q.text, coalesce(question_id, query_id), coalesce(t.text, question_id,"
+        " q.text), found.weight, stray, fitting, passages[:$named] FROM found"
+        " JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
+        " LEFT JOIN bank_at($version) r USING (question_key)"
         f" LEFT JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
         " ORDER BY stray DESC, q.query_key, r.position, question_key LIMIT $limit OFFSET $offset",
         _sql_parameters(project, base, source, limit, offset)
@@ -368,8 +366,7 @@ def _known_pairs(
         raise InputError(
             "too-few-pairs",
             f"A test of question '{asked[0].question_id}' needs {least} held-out pairs with a"
-            " rating and a judgment or"
-            f" override; it has {held_out.sum()}.",
+            f" rating and a judgment or override; it has {held_out.sum()}.",
             f"Judge more passages of query '{query_id}', or grade them. About half are held out.",
         )
     return _KnownPairs(names, answers, answers == (ratings[rows] >= base.min_rating).T, held_out)

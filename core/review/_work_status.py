@@ -163,7 +163,7 @@ def agreement_status(project: Project, policy: Policy) -> Agreeing | None:
 
 @cached()
 def stale_overrides(project: Project) -> list[Override]:
-    """Return the overrides of active questions that do not count after a rewording, newest first."""
+    """Return overrides of active questions that do not count after a rewording, newest first."""
     found = [one for one in find_overrides(project) if one.stale]
     active = (
         {question.question_id for question in list_questions(project) if question.active}

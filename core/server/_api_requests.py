@@ -1,4 +1,4 @@
-"""Requests to the API: the values and files of an operation, from a URL, a form or a JSON object."""
+"""Requests to the API: values and files of an operation, from a URL, a form or a JSON object."""
 
 from __future__ import annotations
 

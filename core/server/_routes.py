@@ -73,7 +73,7 @@ async def check_health(check: Check, request: Request | None = None) -> Response
 
 
 def _log_once(reason: str) -> None:
-    """Log a problem of the server, unless it equals the last one; an empty reason means no problem."""
+    """Log a problem of the server, unless it equals the last one; an empty one means no problem."""
     global _logged
     if reason and reason != _logged:
         _log.error("the server has a problem: %s", reason)

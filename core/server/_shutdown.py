@@ -1,4 +1,4 @@
-"""The end of a server by a signal: running commands end as with Ctrl+C, and do not delay the end."""
+"""The end of a server by a signal: running commands end as with Ctrl+C and do not delay it."""
 
 from __future__ import annotations
 

@@ -107,8 +107,7 @@ def unclosed_warning(connection: duckdb.DuckDBPyConnection, path: Path, had_log:
     if had_log and is_copy:
         return (
             f"{path.name} is a copy of a project in use, and {log} was read. Changes saved during"
-            " the copy may be"
-            " missing. Run exam check, or close the project and copy it again."
+            " the copy may be missing. Run exam check, or close the project and copy it again."
         )
     if had_log:
         return (
@@ -271,7 +270,7 @@ class Database:
         self._marked = True
 
     def checkpoint_when_idle(self) -> None:
-        """Write the log into the file from now on, each time after a few seconds without a change."""
+        """Write the log into the file from now on, after every few seconds without changes."""
         if self._idle is None and not self.read_only:
             self._idle = Repeated(self._checkpoint_if_idle, min(IDLE, LONGEST) / 4, "checkpoints")
 
@@ -428,7 +427,7 @@ def close_projects() -> None:
 
 
 def is_open(path: Path) -> bool:
-    """Return whether this process has a file open already; a second connection would share its log."""
+    """Return whether this process has a file open; a second connection would share its log."""
     # Unlike Path.resolve, it accepts a link that leads to itself.
     file = Path(os.path.realpath(path))
     return any(database._file == file and not database.closed for database in list(_open))

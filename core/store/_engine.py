@@ -115,8 +115,7 @@ _FOREIGN = (
 NAME_ANOTHER = "Name the .duckdb file of a project. Use exam import for other files."
 _BRING_BACK = (
     "Restore a backup (exam backup --list, exam restore), or import an export: exam import project"
-    " FOLDER"
-    " --project NEW.duckdb."
+    " FOLDER --project NEW.duckdb."
 )
 
 
@@ -149,8 +148,8 @@ _FAULTS = (
         re.compile(
             r"Permission denied|Read-only file system|Operation not permitted|read-only mode"
         ),
-        "Cannot write {file}: you may not write to it or its folder, or the project is open for"
-        " reading only.",
+        "Cannot write {file}: you may not write to it or its folder, or the project is"
+        " open for reading only.",
         "Get write permission for both or work on a copy, then open the project again.",
     ),
     _Fault(
@@ -221,8 +220,8 @@ def check_kind(path: Path) -> None:
         raise ProjectError(
             "not-a-project",
             f"{path} is a folder, not a project.",
-            f"Import an exported project: exam import project {shlex.quote(str(path))} --project"
-            " NEW.duckdb.",
+            f"Import an exported project: exam import project {shlex.quote(str(path))}"
+            " --project NEW.duckdb.",
         )
     if not path.is_file():
         raise ProjectError("not-a-file", f"{path} is not a regular file.", NAME_ANOTHER)
@@ -267,8 +266,7 @@ def explain_opening_error(path: Path, error: duckdb.Error) -> ProjectError:
         return ProjectError(
             "other-database-version",
             f"{path} was written by {_writing_version(path)}. This program cannot read it with"
-            " DuckDB "
-            f"{duckdb.__version__}.",
+            f" DuckDB {duckdb.__version__}.",
             "On the computer that wrote it, run exam export project --project"
             f" {shlex.quote(str(path))} -o FOLDER."
             " Then run here: exam import project FOLDER --project NEW.duckdb.",

@@ -96,7 +96,7 @@ class Project(Acting):
 
     @property
     def reopenings(self) -> tuple[Reopening, ...]:
-        """The reopenings of the file after fatal errors since the project was opened, oldest first."""
+        """The reopenings of the file after fatal errors since the opening, oldest first."""
         return self._database.reopenings
 
     @contextmanager
@@ -133,9 +133,8 @@ class Project(Acting):
             raise EngineError(
                 "database-failed",
                 f"The database failed twice at the same request: {first_line(error)}",
-                "Saved changes are not lost. If this happens again, export the project (exam"
-                " export project) and report"
-                " this message.",
+                "Saved changes are not lost. If this happens again, export the project (exam export"
+                " project) and report this message.",
             ) from error
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
@@ -234,8 +233,8 @@ class Project(Acting):
                 raise EngineError(
                     "change-in-doubt",
                     f"The database failed while saving this change: {reason}",
-                    "The project is open again. Check whether the change was saved, and repeat it"
-                    " if not.",
+                    "The project is open again. Check whether the change was saved,"
+                    " and repeat it if not.",
                 ) from error
             raise full or EngineError(
                 "change-not-saved",
@@ -314,7 +313,7 @@ class Project(Acting):
         self._database.endings.append(act)
 
     def close(self, when_unused: bool = False) -> bool:
-        """Write all changes and close the file; return whether it is closed, see `Database.close`."""
+        """Write changes and close the file; return whether it is closed, see `Database.close`."""
         return self._database.close(when_unused)
 
 
@@ -437,8 +436,8 @@ def log_action(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
             f"Use at most {LONGEST_AUTHOR}.",
         )
     rows = cursor.execute(
-        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING"
-        " activity_key",
+        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?)"
+        " RETURNING activity_key",
         # JSON escapes control characters; clean_text removes halves of surrogate pairs, which
         # cannot be stored.
         [who, act, clean_text(json.dumps(detail, ensure_ascii=False))],

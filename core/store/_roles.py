@@ -194,8 +194,7 @@ ACTS: Mapping[ActName, Rule] = {
     "organize": Rule(
         "organizer",
         "rename and remove the project, seal and open questions, and set up graders, prompts,"
-        " prices, the pool and"
-        " other settings",
+        " prices, the pool and other settings",
         ("home", "grading", "prompts", "leaderboard", "measures", "disagreements"),
     ),
     "set guidelines": Rule(
@@ -303,8 +302,8 @@ def no_role_error(identity: str, organizers: Sequence[str]) -> NotAllowed:
         return NotAllowed(
             "no-role",
             f"{identity} has no role in this project, and the project has no organizer yet.",
-            "The operator of the server adds the first organizer: exam people add IDENTITY --role"
-            " organizer.",
+            "The operator of the server adds the first organizer: exam people add"
+            " IDENTITY --role organizer.",
         )
     return NotAllowed(
         "no-role", f"{identity} has no role in this project.", organizer_hint(organizers)
@@ -317,8 +316,7 @@ def no_server_role_error(identity: str) -> NotAllowed:
         "no-role",
         f"{identity} has no role in any project of this server.",
         "Ask an organizer to add exactly this identity on the screen People. The operator of the"
-        " server adds the first"
-        " organizer: exam people add IDENTITY --role organizer.",
+        " server adds the first organizer: exam people add IDENTITY --role organizer.",
     )
 
 
@@ -342,8 +340,7 @@ be cached.
 
 TAKING_PART = (
     "SELECT DISTINCT name, query_id FROM double_people JOIN doubles USING (double_key)"
-    " JOIN queries USING (query_key)"
-    " WHERE present AND ended_at IS NULL ORDER BY ALL"
+    " JOIN queries USING (query_key) WHERE present AND ended_at IS NULL ORDER BY ALL"
 )
 """Pairs of name and query id: the assessors in open double assignments."""
 
@@ -433,7 +430,7 @@ class Acting(ABC):
 
     @property
     def reader(self) -> str | None:
-        """The name that a person without a login entered, see `seen_by`; None if they entered none."""
+        """The name that a person without a login entered, see `seen_by`; None without one."""
         return self._reader
 
     def members(self) -> dict[str, Member]:

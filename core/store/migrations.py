@@ -109,9 +109,8 @@ def apply_migrations(
         connection.execute("BEGIN")
         try:
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS migrations"
-                " (position INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMP NOT"
-                " NULL)"
+                "CREATE TABLE IF NOT EXISTS migrations (position INTEGER PRIMARY KEY, name VARCHAR"
+                " NOT NULL, applied_at TIMESTAMP NOT NULL)"
             )
             step(connection)
             connection.execute(
@@ -149,8 +148,8 @@ UNION ALL SELECT 'view', schema_name, view_name, sql, NULL FROM system.main.duck
 WHERE database_name NOT IN ('system', 'temp')
 UNION ALL SELECT 'index', schema_name, index_name, sql, NULL FROM system.main.duckdb_indexes()
 WHERE database_name NOT IN ('system', 'temp')
-UNION ALL SELECT 'sequence', schema_name, sequence_name, NULL, NULL FROM system.main.duckdb_sequences()
-WHERE database_name NOT IN ('system', 'temp')
+UNION ALL SELECT 'sequence', schema_name, sequence_name, NULL, NULL
+FROM system.main.duckdb_sequences() WHERE database_name NOT IN ('system', 'temp')
 UNION ALL SELECT 'type', schema_name, type_name, NULL, NULL FROM system.main.duckdb_types()
 WHERE database_name NOT IN ('system', 'temp') AND NOT internal
 UNION ALL SELECT 'macro', schema_name, function_name, macro_definition, parameters::VARCHAR
@@ -224,10 +223,10 @@ def check_schema(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
     kind, _, name, *_ = min(differences)
     raise ProjectError(
         "project-changed-elsewhere",
-        f"{path} was changed by another program (see {kind} '{name}'). Nothing from it was loaded"
-        " or run.",
-        "Restore a backup with exam restore, or ask the sender for an export (exam export"
-        " project).",
+        f"{path} was changed by another program (see {kind} '{name}'). Nothing from"
+        " it was loaded or run.",
+        "Restore a backup with exam restore, or ask the sender for an export"
+        " (exam export project).",
     )
 
 

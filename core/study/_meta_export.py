@@ -35,10 +35,8 @@ def make_caption(
     if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
         sentences.append(
             f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}. “4 of 5 / 93” means 4"
-            " common queries, of 5"
-            " of the row and 93 of the official leaderboard. “5 / 93” means that each uses its own"
-            " queries."
-            " “?” means unknown."
+            " common queries, of 5 of the row and 93 of the official leaderboard. “5 / 93” means"
+            " that each uses its own queries. “?” means unknown."
         )
     left_out = dict.fromkeys(
         query
@@ -54,8 +52,7 @@ def make_caption(
     if table.samples:
         sentences.append(
             f"Intervals: 95%, from {table.samples} resamples of the queries. Resampling lowers"
-            " correlations, so a"
-            " value may lie at or above the end of its interval."
+            " correlations, so a value may lie at or above the end of its interval."
         )
     shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
     if shares:
@@ -69,8 +66,8 @@ def make_caption(
         )
     if table.reasons():
         sentences.append(
-            f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the second"
-            " the official."
+            f"{UNDEFINED} means undefined. The first leaderboard is that of the row, the"
+            " second the official."
         )
     return " ".join(sentences)
 

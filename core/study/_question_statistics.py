@@ -492,9 +492,8 @@ def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
 
 def _read_systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
     rows = project.rows(
-        "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first,"
-        " usable FROM"
-        f" {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
+        "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable"
+        f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
         " JOIN queries USING (query_key) JOIN bank_at($version) r USING (question_key)"
         f" JOIN {readable_texts(project)} t USING (text_key) JOIN questions USING (question_key)"
         " WHERE w > 0 AND ($query IS NULL OR query_id = $query)"

@@ -117,7 +117,7 @@ class VerdictCounts:
 
     @property
     def shares(self) -> dict[str, float | None]:
-        """Shares of yes, no and unreadable among the graded passages; None without graded passages."""
+        """Shares of yes, no and unreadable among graded passages; None without graded ones."""
         asked = self.yes + self.no + self.unreadable
         return {
             name: _ratio_or_none(getattr(self, name), asked) for name in ("yes", "no", "unreadable")
@@ -256,9 +256,8 @@ def compare_selection(
         )
     qrels = label_qrels(project, base)
     failed = project.rows(
-        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries"
-        " USING (query_key)"
-        " JOIN passages USING (passage_key)",
+        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)})"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)",
         base.parameters,
     )
     # Graded, but without a label.

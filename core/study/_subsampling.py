@@ -39,8 +39,7 @@ ENOUGH = 0.9
 """Kendall's tau with the whole leaderboard from which the order counts as kept."""
 SAMPLE_LIMITS = (
     "Kendall compares samples with the leaderboard of all questions, which is optimistic, and not"
-    " with judgments. Few"
-    " questions can keep the order and still disagree with assessors."
+    " with judgments. Few questions can keep the order and still disagree with assessors."
 )
 
 
@@ -204,7 +203,7 @@ def _separable_difference(board: Leaderboard) -> float | None:
 
 
 def says_queries(sizes: Sequence[SampleSize]) -> str:
-    """Return a sentence on the differences that the queries can separate; empty if this is unknown."""
+    """Return a sentence on the differences that the queries can separate; empty if unknown."""
     if not sizes or sizes[-1].separable is None:
         return ""
     return (
@@ -226,14 +225,11 @@ def says_questions(sizes: Sequence[SampleSize]) -> str:
         kept = size
     if kept is sizes[-1]:
         return (
-            f"Fewer than {kept.count:,} questions per query change the order of all questions"
-            " (mean Kendall below"
-            f" {ENOUGH})."
+            f"Fewer than {kept.count:,} questions per query change the order of all questions (mean"
+            f" Kendall below {ENOUGH})."
         )
     return (
         f"With {kept.count:,} of up to {sizes[-1].count:,} questions per query, the order is"
-        " nearly that of all"
-        f" questions (mean Kendall {kept.kendall:z.2f}, {kept.low:z.2f} to {kept.high:z.2f} in"
-        f" {QUESTION_SAMPLES}"
-        " samples)."
+        f" nearly that of all questions (mean Kendall {kept.kendall:z.2f}, {kept.low:z.2f} to"
+        f" {kept.high:z.2f} in {QUESTION_SAMPLES} samples)."
     )

@@ -36,8 +36,8 @@ CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
 NO_QUERIES = "This leaderboard has no scores per query, which a paired test needs."
 SAME = "Both systems have the same score on every query."
 NO_SPREAD = (
-    "The difference is the same on every query, so a t test is undefined. Use the randomisation"
-    " test."
+    "The difference is the same on every query, so a t test is undefined. Use the"
+    " randomisation test."
 )
 
 
@@ -135,7 +135,7 @@ def compare_all(
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every two systems; `run` is the better system. Arguments are as in `compare_systems`."""
+    """Compare every two systems; `run` is the better one. Arguments are as in `compare_systems`."""
     return _compare_pairs(
         board, list(combinations(board.scores, 2)), test, correction, permutations, seed
     )
@@ -282,7 +282,7 @@ class SealedSystem:
 
 @dataclass(frozen=True)
 class SealedCoverage:
-    """The systems by falling surplus, the measure, and the number of queries with sealed questions."""
+    """The systems by falling surplus, the measure, the number of queries with sealed questions."""
 
     measure: str
     queries: int
@@ -306,8 +306,7 @@ class SealedCoverage:
         """The meaning of a positive surplus as a sentence."""
         return (
             f"A positive surplus: in {self.measure}, the lead of public over sealed questions is"
-            " larger than that of"
-            " the median system."
+            " larger than that of the median system."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -338,8 +337,8 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     for run, query, question, weight, first, usable in project.rows(
         "SELECT name, query_id, question_id, w, first, usable FROM"
         f" {first_answers(base, RANKED, ('run_key', 'query_key'))} JOIN runs USING (run_key)"
-        " JOIN queries USING (query_key) JOIN questions USING (question_key) WHERE w > 0"
-        " ORDER BY ALL",
+        " JOIN queries USING (query_key) JOIN questions USING (question_key)"
+        " WHERE w > 0 ORDER BY ALL",
         base.parameters | {"cutoff": policy.cutoff},
     ):
         if usable:
@@ -352,8 +351,8 @@ def sealed_coverage(project: Project, policy: Policy) -> SealedCoverage:
     if len(runs) < 3 or len(queries) < 2:
         raise InputError(
             "too-few-to-compare",
-            f"{len(runs)} systems and {len(queries)} queries with graded sealed questions cannot"
-            " be compared.",
+            f"{len(runs)} systems and {len(queries)} queries with graded sealed questions"
+            " cannot be compared.",
             "Use at least 3 systems and 2 queries, and grade the sealed questions.",
         )
     told = sealed_test(

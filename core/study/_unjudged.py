@@ -164,8 +164,7 @@ def judged_shares(
     }
     rows = project.rows(
         "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs"
-        " USING (run_key)"
-        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " USING (run_key) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
         {"top_k": top_k, "runs": list(runs)},
     )
@@ -209,8 +208,7 @@ def to_grade(
     }
     top = (
         "(SELECT query_key, passage_key, rank, s.text_key, p.passage_key IS NOT NULL AS pooled"
-        " FROM rankings"
-        " JOIN runs USING (run_key) JOIN passages s USING (passage_key)"
+        " FROM rankings JOIN runs USING (run_key) JOIN passages s USING (passage_key)"
         " LEFT JOIN pool p USING (query_key, passage_key) WHERE name = $run AND rank <= $depth)"
     )
     ((passages, not_pooled, without_text),) = project.rows(
@@ -223,9 +221,8 @@ def to_grade(
     rows = project.rows(
         f"WITH missing AS (SELECT * FROM {pairs} WHERE state <> 'known')"
         " SELECT query_id, passage_id, rank, count(*) FILTER (state = 'ungraded'), count(*) FILTER"
-        " (state = 'failed')"
-        f" FROM missing m JOIN {top} t ON t.query_key = m.query_key"
-        " AND t.text_key = m.passage_text_key AND pooled"
+        " (state = 'failed') FROM missing m"
+        f" JOIN {top} t ON t.query_key = m.query_key AND t.text_key = m.passage_text_key AND pooled"
         " JOIN queries q ON q.query_key = t.query_key JOIN passages USING (passage_key)"
         " GROUP BY query_id, q.query_key, passage_id, rank ORDER BY rank, q.query_key",
         parameters | {"run": run},

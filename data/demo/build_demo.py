@@ -126,7 +126,7 @@ def encode(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def bm25(collection: Collection, query: Iterable[str], k1: float = 1.2, b: float = 0.75) -> Scores:
-    """Return BM25 scores (Lucene's form) by bm25s; a repeated word of the query counts each time."""
+    """Return BM25 scores (Lucene's form) by bm25s; each occurrence of a query word counts."""
     index = bm25s.BM25(k1=k1, b=b)
     index.index(collection.tokens, show_progress=False)
     known = [word for word in query if word in index.vocab_dict]

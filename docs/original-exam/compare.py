@@ -169,9 +169,8 @@ def compared(pairs: Mapping[tuple[str, str], Pair], at: int) -> str:
     return (
         f"**{TITLES[at]}**\n\n{markdown_table(header, rows)}\n\n"
         f"Ours is within {CLOSE} of the published cell in {close} of {len(rows)}. The published"
-        " cell, itself rounded,"
-        f" is in the range of ten repeats in {drawn}, and in that of what is possible in"
-        f" {possible}."
+        f" cell, itself rounded, is in the range of ten repeats in {drawn}, and in that of what is"
+        f" possible in {possible}."
     )
 
 
@@ -205,8 +204,7 @@ def markdown() -> str:
             compared(by_rank, 1),
             "### EXAM and n-EXAM",
             f"With an EXAM of the gold articles between {low:.4f} and {high:.4f}, every printed"
-            " n-EXAM is the printed"
-            " EXAM beside it over that number, to rounding.",
+            " n-EXAM is the printed EXAM beside it over that number, to rounding.",
         ]
     )
 

@@ -326,7 +326,7 @@ class Session:
             self._fail(verdict.error)
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
-        """Schedule a pair's next attempt, or fail it; if the endpoint is unreachable, wait for it."""
+        """Schedule a pair's next attempt, or fail it; wait for an unreachable endpoint."""
         problem = fault.reason + (f": {fault.detail}" if fault.detail else "")
         if self._absence.gone:
             self._retry_while_gone(asked, problem, fault.wait)
@@ -352,8 +352,8 @@ class Session:
             error = GradingError(
                 "endpoint-gone",
                 f"The endpoint asks to wait for {wait:,.0f} s: {problem}.",
-                "Try again after that time. A job with a longer time limit (--patience) waits by"
-                " itself.",
+                "Try again after that time. A job with a longer time limit"
+                " (--patience) waits by itself.",
             )
             self._stop(error, problem)
             return

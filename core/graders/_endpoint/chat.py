@@ -531,7 +531,7 @@ def find_objection(
 
 
 def asks_too_much(error: object) -> bool:
-    """Return whether a rate limit is lower than this single request, so that waiting does not help."""
+    """Return whether a rate limit is lower than this request, so that waiting does not help."""
     match = _REQUESTED.search(_message_text(error).lower().replace(",", ""))
     return match is not None and int(match[2]) > int(match[1])
 
@@ -578,10 +578,9 @@ _OBJECTIONS: tuple[tuple[Objection, str | None, re.Pattern[str]], ...] = (
         "system",
         re.compile(
             r"(?:system|developer)[\s_'\"`\\]*(?:instruction|message|prompt|role)s?\b"
-            r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b|roles"
-            r" must alternate"
-            r"|user and assistant|'user' or 'assistant'|(?:invalid|unexpected|unknown|unsupported)"
-            r" (?:message )?role"
+            r"|\broles?\b[^.]{0,30}?\b(?:system|developer)\b|messages?\W{0,3}\d*\W{0,3}role\b"
+            r"|roles must alternate|user and assistant|'user' or 'assistant'"
+            r"|(?:invalid|unexpected|unknown|unsupported) (?:message )?role"
         ),
     ),
     ("no temperature", "temperature", re.compile(r"['\"`]?\btemperature\b(?:['\"`\\]|=[\d.]+)?")),

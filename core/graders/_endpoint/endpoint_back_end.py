@@ -247,7 +247,7 @@ class BatchEndpoint:
             raise GradingError("batch-call-refused", problem, hint) from None
 
     def _described(self, row: Mapping[str, Any]) -> EndpointBatch:
-        """Return a batch from its JSON. Compatible endpoints leave out fields that they do not use."""
+        """Return a batch from its JSON. Compatible endpoints leave out unused fields."""
 
         def clean_text(value: object) -> str:
             return printable_line(redact_keys(value, [self.key])) if isinstance(value, str) else ""
@@ -408,14 +408,13 @@ class EndpointBackEnd:
                 "parameter-out-of-range",
                 "A parameter of the endpoint is out of range.",
                 f"Use attempts and max_tokens_in from 1, timeout_s above 0 up to {LONGEST_CALL:,},"
-                " temperature from 0, "
-                f"and thinking_tokens from 0 to {MOST_THINKING:,}.",
+                f" temperature from 0, and thinking_tokens from 0 to {MOST_THINKING:,}.",
             )
         if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
                 "invalid-further-fields",
-                f"The additional request fields contain {', '.join(taken)}, which the grader sets"
-                " itself.",
+                f"The additional request fields contain {', '.join(taken)}, which the"
+                " grader sets itself.",
                 "Remove it there. Use the grader's own parameters for the temperature and"
                 " structured output.",
             )

@@ -25,7 +25,8 @@ HEX_PIECE = 16
 
 _TRACES = (
     re.compile(
-        r"(?i)(\b(?:authorization|api-key|x-api-key)\b['\"]?\s*[:=]\s*(?:b?['\"])?(?:bearer\s+|basic\s+)?)[^\s'\",}]+"
+        r"(?i)(\b(?:authorization|api-key|x-api-key)\b['\"]?\s*[:=]\s*(?:b?['\"])?(?:bearer\s+"
+        r"|basic\s+)?)[^\s'\",}]+"
     ),
     re.compile(r"(?i)(\bbearer\s+)[\w.~+/=*-]{8,}"),
     # OpenAI's message about a wrong key shows its first and last characters.
@@ -38,7 +39,8 @@ _CHARACTERS_OF_KEY = 8
 # A character as escaped in URLs, quoted-printable, JSON, Python or HTML, also doubly escaped; or an
 # escaped line break. In lower case.
 _ESCAPE = re.compile(
-    r"%(?:25){0,4}([0-9a-f]{2})|=([0-9a-f]{2})|\\{1,8}+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,5})\}|x\{?([0-9a-f]{2})|([nrt]))"
+    r"%(?:25){0,4}([0-9a-f]{2})|=([0-9a-f]{2})"
+    r"|\\{1,8}+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,5})\}|x\{?([0-9a-f]{2})|([nrt]))"
     r"|&(?:amp;){0,4}+#x0{0,4}([0-9a-f]{2,4});?|&(?:amp;){0,4}+#0{0,4}(1[0-2][0-9]|[3-9][0-9]);?"
     r"|u\+([0-9a-f]{4})|\b0x([0-9a-f]{2})"
 )
@@ -64,7 +66,7 @@ class _Pieces:
 
 @dataclass(frozen=True)
 class _View:
-    """A text for comparison, with the begin and end of each of its characters in the original text."""
+    """A text for comparison, with the begin and end of each character in the original text."""
 
     text: str
     begins: Sequence[int]

@@ -207,7 +207,7 @@ class Pace:
         return self._until - self.clock()
 
     def room(self, concurrency: int) -> int:
-        """Return the number of calls that may be in flight now, out of those that the job allows."""
+        """Return the number of calls that may be in flight now, of those that the job allows."""
         return 0 if self.closed_for > 0 else int(min(concurrency, self._window))
 
 
@@ -298,8 +298,8 @@ class Absence:
         elif now >= self._until:
             self.control.in_vain = True
             return self.given_up(
-                f"did not answer for {self.control.patience / 60:,.0f} minutes. The last attempt"
-                " ended",
+                f"did not answer for {self.control.patience / 60:,.0f} minutes."
+                " The last attempt ended",
                 problem,
             )
         pause = max(min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(self.tries, 30)), asked_wait or 0.0)

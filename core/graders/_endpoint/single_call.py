@@ -447,8 +447,8 @@ def _access_error(status: int, problem: str, endpoint: Endpoint) -> GradingError
     if status == 404:
         return GradingError(
             "unknown-model",
-            f"The endpoint does not know the model {endpoint.model!r}, or its address is wrong"
-            f" ({problem}).",
+            f"The endpoint does not know the model {endpoint.model!r}, or its address"
+            f" is wrong ({problem}).",
             f"Check the model's name, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
@@ -457,20 +457,18 @@ def _access_error(status: int, problem: str, endpoint: Endpoint) -> GradingError
             "key-required",
             f"The endpoint requires a key, and no key is assigned to it ({problem}).",
             "Enter its key on the screen, use --base-url URL --set key_variable=NAME in the shell,"
-            " or add the endpoint "
-            "to the file named in EXAM_ENDPOINTS.",
+            " or add the endpoint to the file named in EXAM_ENDPOINTS.",
         )
     if status == 403:
         return GradingError(
             "model-not-allowed",
-            f"The key has no permission for the model {endpoint.model!r} at this endpoint"
-            f" ({problem}).",
+            f"The key has no permission for the model {endpoint.model!r} at this"
+            f" endpoint ({problem}).",
             f"Check the permissions of the key in {endpoint.key_variable}.",
         )
     return GradingError(
         "key-refused",
         f"The endpoint does not accept the key ({problem}).",
         f"Set {endpoint.key_variable} to a key that is valid at {endpoint.base_url}, in the"
-        " environment or the app's "
-        "secrets.",
+        " environment or the app's secrets.",
     )

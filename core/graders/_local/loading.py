@@ -138,8 +138,8 @@ def require_torch() -> None:
         raise GradingError(
             "torch-missing",
             "Models on this computer need the packages torch and transformers.",
-            "Run: pip install torch transformers. Or use the model of an endpoint: --back-end"
-            " openai",
+            "Run: pip install torch transformers. Or use the model of an"
+            " endpoint: --back-end openai",
         )
 
 

@@ -70,7 +70,7 @@ def fill_chat_template(
 
 
 def _ask_process(lines: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the process's answers to lines. If it ended or took too long, the last answer says so."""
+    """Return the process's answers to lines. The last one reports an end or a time-out."""
     global _process
     with _lock:
         process, _process = _process or _start_process(), None
@@ -260,8 +260,7 @@ class Prompting:
                     [],
                     "",
                     error=f"the prompt is {over} tokens too long even without its passage: the"
-                    " model reads at most "
-                    f"{self.limit - room}",
+                    f" model reads at most {self.limit - room}",
                 )
             keep = max(0, keep - over)
 

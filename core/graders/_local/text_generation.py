@@ -505,7 +505,7 @@ class CausalRunner:
     def _read(
         self, beginnings: list[list[int]], of: list[int]
     ) -> tuple[torch.Tensor, torch.Tensor, Any]:
-        """Read each prefix once; return tokens, mask, keys and values of prefix `of[i]` in row i."""
+        """Read each prefix once; return tokens, mask and cache of prefix `of[i]` in row i."""
         from transformers import DynamicCache
 
         ids, mask = self._padded(beginnings, left=True)

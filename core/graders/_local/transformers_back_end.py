@@ -1,11 +1,11 @@
-"""Back ends with a model in this process: their common base, one for text, and one that extracts."""
+"""Back ends with a model in this process: their base, one for text, and one that extracts."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ...errors import GradingError, InputError
@@ -276,8 +276,8 @@ class TransformersBackEnd(LocalBackEnd):
             raise GradingError(
                 "chat-template-unusable",
                 f"The model {self.model} was found to have no chat template when it was loaded.",
-                "Start again: prompts then end where the answer begins. To choose their last line,"
-                " set cue.",
+                "Start again: prompts then end where the answer begins. To choose their"
+                " last line, set cue.",
             )
         return prompting
 
@@ -613,10 +613,7 @@ class ExtractiveBackEnd(LocalBackEnd):
                     [window.tokens for window in every], range(len(every)), budget
                 ):
                     for row, (first, last) in self._run_in_parts(
-                        batch,
-                        lambda part: _score_windows(
-                            loaded, [every[group.rows[0]] for group in part]
-                        ),  # noqa: B023
+                        batch, partial(_score_windows, loaded, every)
                     ):
                         _update_best(best[every[row].call], every[row], first, last)
             for index, some in windows.items():
@@ -631,7 +628,7 @@ def _token_count(windows: Sequence[_Window]) -> int:
 
 
 def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
-    """Return the question with each part of its passage; a completion if the model is not needed."""
+    """Return the question with each part of its passage; a completion if no model is needed."""
     passage, question = call.values[PASSAGE], call.values["question"]
     if not passage.strip():
         return Completion("", distribution={ANSWER: 0.0, NO_ANSWER: 1.0})
@@ -643,8 +640,8 @@ def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_W
     if room < LEAST_PASSAGE:
         return Completion(
             error=(
-                f"the question leaves no room for the passage: the model reads at most {limit}"
-                " tokens"
+                "the question leaves no room for the passage: the model reads at"
+                f" most {limit} tokens"
             )
         )
     # A lone surrogate becomes one character, so that positions in the text do not change.
@@ -672,12 +669,13 @@ def _make_windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_W
     return windows
 
 
-def _score_windows(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
-    """Return the logits of start and end, float (tokens,) each, by window."""
+def _score_windows(loaded: Loaded, every: list[_Window], part: Batch) -> list[tuple[Any, Any]]:
+    """Return the logits of start and end, float (tokens,) each, by window of a part."""
     import torch
 
     from .text_generation import pad_rows, pad_token
 
+    windows = [every[group.rows[0]] for group in part]
     ids, mask = pad_rows(
         [window.tokens for window in windows], pad_token(loaded), False, loaded.device
     )

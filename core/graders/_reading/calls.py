@@ -232,7 +232,7 @@ def _run_step(
     pending: list[tuple[Pair, Steps, Call]],
     done: list[Outcome],
 ) -> None:
-    """Run the next step of a pair, which asks again or ends. A completion of None starts the pair."""
+    """Run the next step of a pair, which asks again or ends. None as completion starts it."""
     try:
         call = next(steps) if completion is None else steps.send(completion)
     except StopIteration as end:

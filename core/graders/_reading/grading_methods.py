@@ -1,4 +1,4 @@
-"""Methods of grading one pair: generators that ask a model, parse its reply, and return the grade."""
+"""Methods of grading a pair: generators that ask a model, parse its reply and return the grade."""
 
 from __future__ import annotations
 

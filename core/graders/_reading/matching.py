@@ -28,7 +28,8 @@ _SAME = {
     "all choices": "all",
 }
 _VERDICT = re.compile(
-    r"\W*(?:(?:the\s+)?(?:answer|statement)\W+(?:is\W+)?|it\s+is\s+)?(yes|no|true|false)(?:\W*\Z|\s*[,.;:!–—])",
+    r"\W*(?:(?:the\s+)?(?:answer|statement)\W+(?:is\W+)?|it\s+is\s+)?(yes|no|true"
+    r"|false)(?:\W*\Z|\s*[,.;:!–—])",
     re.IGNORECASE,
 )
 

@@ -38,7 +38,8 @@ _PATTERNS = (
     (0, r"\b(?:incorrectly|wrongly)\b"),
     (
         1,
-        r"\b(?:answers\s+the|(?:contains|gives|includes|provides)\s+(?:an|the)(?:\s+correct)?\s+answer)\b",
+        r"\b(?:answers\s+the|(?:contains|gives|includes|provides)\s+(?:an"
+        r"|the)(?:\s+correct)?\s+answer)\b",
     ),
     (0, rf"\b{_DOES_NOT}\s+(?:directly\s+)?(?:answer|contain|give|include|provide)\b"),
     (1, rf"\bcan\s+{_FOUND}\b"),
@@ -46,10 +47,11 @@ _PATTERNS = (
 )
 # A text with a comparison or a doubt says neither yes nor no.
 _HEDGES = re.compile(
-    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?[\"'“]?(?:no|yes)"
-    r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
-    r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely|unlikely"
-    r"|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly|perhaps|possibly|somewhat"
+    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)"
+    r"|not\s+(?:an?\s+)?[\"'“]?(?:no|yes)|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
+    r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely"
+    r"|unlikely|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly"
+    r"|perhaps|possibly|somewhat"
     r"|though|unclear|uncertain|unless|whether|yet|(?:can\s*not|can't|could\s+not|unable\s+to)\s+"
     r"(?:be\s+(?:certain|determined|sure)|conclude|decide|determine|judge|say|tell))\b"
 )
@@ -231,12 +233,13 @@ _LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})
 _WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
 _VERDICTS = {"yes": 1, "true": 1, "no": 0, "false": 0}
 _YES_NO = re.compile(
-    rf"{_LEAD}(?:(?i:(?:(?:the|my|correct|final)\s+)*(?:answer|judge?ment|verdict)(?:\s+is\b)?){_FILLER}[:=]?{_FILLER})?"
+    rf"{_LEAD}(?:(?i:(?:(?:the|my|correct|final)\s+)*(?:answer|judge?ment"
+    rf"|verdict)(?:\s+is\b)?){_FILLER}[:=]?{_FILLER})?"
     rf"([Yy][Ee][Ss]|[Nn][Oo]|[Xx]{{3}}|(?i:true|false)(?=[^\w\s]|\s*\Z|[ \t]*[\n\r])){_WORD_ENDS}"
 )
 _LETTER = re.compile(
-    rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option|choice)\b(?:\s+is\b)?"
-    rf"{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
+    rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option"
+    rf"|choice)\b(?:\s+is\b)?{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\W_]+|[/|\\&,.;:!?…]")
@@ -523,13 +526,13 @@ _INFORMATION = (
     r" )+(?:details?|information)"
 )
 _SENTENCES = (
-    rf"{_PASSAGE} {_NEVER} (?:address|answer|convey|cover|discuss|mention|state|support)"
-    rf" {_QUESTION}",
+    rf"{_PASSAGE} {_NEVER} (?:address|answer|convey|cover|discuss|mention|state"
+    rf"|support) {_QUESTION}",
     rf"{_PASSAGE} {_NEVER} (?:contain|give|have|include|offer|provide)"
     rf" (?:{_ANSWER}|{_INFORMATION})",
     rf"{_PASSAGE} {_NEVER} (?:say|tell|mention it)(?= ?[.;]|\Z)",
-    rf"{_PASSAGE} is (?:completely |entirely )?(?:irrelevant|not relevant|not related|unrelated)"
-    rf" to {_QUESTION}",
+    rf"{_PASSAGE} is (?:completely |entirely )?(?:irrelevant|not relevant|not related"
+    rf"|unrelated) to {_QUESTION}",
     rf"{_QUESTION} (?:{_NOT} (?:addressed|answered|answerable)|is unanswerable)",
     rf"{_ANSWER} {_NOT} (?:contained|determined|found|given|in|mentioned|present|provided|stated)",
     rf"there (?:is|are|was) (?:no (?:relevant )?(?:answer|information|mention)|not {_INFORMATION})",
@@ -542,8 +545,8 @@ _SAYS_UNANSWERABLE = re.compile(
 of answers.
 """
 _HEDGED = re.compile(
-    r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully|however|only|part(?:ial)?ly"
-    r"|still|though|yet)\b"
+    r"\b(?:although|but|complete(?:ly)?|directly|entirely|except|exact(?:ly)?|explicitly|fully"
+    r"|however|only|part(?:ial)?ly|still|though|yet)\b"
 )
 
 
@@ -586,7 +589,7 @@ def _strip_punctuation(text: str) -> str:
 
 
 def _is_empty(text: str) -> bool:
-    """Return whether a text has no visible characters: only white space, controls, invisible marks."""
+    """Return whether a text has only white space, control characters and invisible marks."""
     return all(unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs") for c in text)
 
 

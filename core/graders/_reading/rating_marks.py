@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple
 RATING_WORDS = ("rating", "grade", "score")
 """Words that mark a following number as a rating anywhere."""
 _LABELS = (
-    "relevance|relevancy|answerability|usefulness|quality|level|answer|conclusion|result|verdict|decision|assessment"
-    "|evaluation|judge?ment|stars|points|bewertung|note|relevanz|punktzahl|punkte|[ée]valuation|pertinence|calificaci[óo]n"
-    "|puntuaci[óo]n|valoraci[óo]n|nota|voto|punteggio|valutazione|avalia[çc][ãa]o|pontua[çc][ãa]o|оценка|рейтинг|ocena"
+    "relevance|relevancy|answerability|usefulness|quality|level|answer|conclusion|result|verdict"
+    "|decision|assessment|evaluation|judge?ment|stars|points|bewertung|note|relevanz|punktzahl"
+    "|punkte|[ée]valuation|pertinence|calificaci[óo]n|puntuaci[óo]n|valoraci[óo]n|nota|voto"
+    "|punteggio|valutazione|avalia[çc][ãa]o|pontua[çc][ãa]o|оценка|рейтинг|ocena"
     "|ocen[ěa]|beoordeling|betyg|puan|التقييم|रेटिंग"
 )
 """Words before a colon that mark the number after it: rating words in other languages, or names for
@@ -48,14 +49,14 @@ _SCALE = (
     r"(?:\s?\([^()\n]{0,40}\)|\s?\[[^\[\]\n]{0,40}\]|\s(?i:on|from|out\sof)\s[^:\n]{1,40}(?=:))?"
 )
 _NAMED = re.compile(
-    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)}){_SCALE}{_AROUND}"
-    r"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key"
-    rf" fact|passage|question|text)(?=[\s:]){_AROUND})?"
-    r"(?:(?i:is|of|would be|should"
-    rf" be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
+    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)}){_SCALE}{_AROUND}(?:(?i:for|of)\s+(?i:this"
+    rf"|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_AROUND})?"
+    r"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?"
+    rf"|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
 )
 _LABELLED = re.compile(
-    rf"(?:(?<![^\W_])(?:{_LABELS})(?![^\W_])|{_SYLLABLES}){_SCALE}{_AROUND}(?:[:=为為是]|\bis\b:?){_AROUND}(?:an?\s+)?(?=[0-9])",
+    rf"(?:(?<![^\W_])(?:{_LABELS})(?![^\W_])|{_SYLLABLES}){_SCALE}{_AROUND}(?:[:=为為是]"
+    rf"|\bis\b:?){_AROUND}(?:an?\s+)?(?=[0-9])",
     re.IGNORECASE,
 )
 _ANY_LABEL = re.compile(
@@ -63,7 +64,8 @@ _ANY_LABEL = re.compile(
 )
 _GIVEN = re.compile(
     r"\b(?:I(?:['’](?:d|ll|ve|m)|\s+(?:would|will|can|have|must|should|do|am))?\s+(?:\w+\s+)?"
-    r"(?:rate|give|gave|grade|score|assign|award|rating|giving|assigning)\b[^.:;!?\n0-9]{0,60}(?<![^\W_])"
+    r"(?:rate|give|gave|grade|score|assign|award|rating|giving"
+    r"|assigning)\b[^.:;!?\n0-9]{0,60}(?<![^\W_])"
     r"|(?:deserves|merits|earns|warrants|receives|gets)\s+(?:an?\s+|only\s+)?)(?=[0-9])"
 )
 _EMPHASISED = re.compile(r"(?:(?<![*_])(?:\*\*|__)|\\boxed\{|<(?:b|strong)>|\[\[)\s?(?=[0-9])")
@@ -75,14 +77,16 @@ _REASON = r"(?:because|since|as|for|due|given|with|in|on|stars?|points?)\b"
 # Text that may follow the number at the beginning of an answer. After `open`, the text that is
 # still to come decides.
 _ENDS = re.compile(
-    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|[,;]{_BLANK}\Z|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.!](?![0-9])|\)"
-    rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s])|[,;]{_BLANK}(?![0-9\s])|[^\S\n\r]++\((?![0-9]|out"
-    r" of)"
+    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|[,;]{_BLANK}\Z"
+    rf"|{_BLANK}[-–—(]{_BLANK}\Z|[^\S\n\r]++(?:stars?|points?)\Z)|{_BLANK}[\n\r]|[:.!](?![0-9])|\)"
+    rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s])|[,;]{_BLANK}(?![0-9\s])"
+    r"|[^\S\n\r]++\((?![0-9]|out of)"
     rf"|[^\S\n\r]++(?:(?:because|since)\b|(?:stars?|points?)(?:[\n\r.,;:!]|{_CLOSING}\Z)))",
     re.IGNORECASE,
 )
 _STOPS = re.compile(
-    rf"{_CLOSING}{_BLANK}(?:\Z|[\n\r]|[.,;:!)](?!{_BLANK}[0-9])|[-–—]{_BLANK}(?![0-9])|\(|{_REASON})",
+    rf"{_CLOSING}{_BLANK}(?:\Z|[\n\r]|[.,;:!)](?!{_BLANK}[0-9])"
+    rf"|[-–—]{_BLANK}(?![0-9])|\(|{_REASON})",
     re.IGNORECASE,
 )
 _SHARE_ENDS = re.compile(rf"(?![0-9/%])(?!{_CLOSING}{_BLANK}(?!{_REASON})[^\W\d_])", re.IGNORECASE)
@@ -96,13 +100,15 @@ _ANOTHER_NUMBER = re.compile(
 )
 # Text that denies a rating, or says when it would apply.
 _DENIED = re.compile(
-    r"(?:(?:\bnot|n['’]t)\s+(?:\w+\s+)?|\b(?:to|for)\s+(?:deserve|get|earn|receive|merit|reach|achieve|be\s+\w+)\s+"
-    r"|\b(?:than|between|below|above|short\s+of|instead\s+of|without|if)\s+)(?:(?:an?|the)\s+(?:\w+\s+)?)?\Z",
+    r"(?:(?:\bnot|n['’]t)\s+(?:\w+\s+)?"
+    r"|\b(?:to|for)\s+(?:deserve|get|earn|receive|merit|reach|achieve|be\s+\w+)\s+|\b(?:than"
+    r"|between|below|above|short\s+of|instead\s+of|without|if)\s+)(?:(?:an?|the)\s+(?:\w+\s+)?)?\Z",
     re.IGNORECASE,
 )
 _DENIED_AFTER = re.compile(
-    rf"{_CLOSING}\s{{0,9}}(?:\?|(?:would|could|might)\s+(?:need|require|demand|take|have|mean|not|only|be\s+(?:too|un|in|wrong"
-    r"|excessive|generous|given|reserved|for))|needs\b|requires|demands|means\b|is\s+(?:not|too|for|reserved|only|given"
+    rf"{_CLOSING}\s{{0,9}}(?:\?|(?:would|could|might)\s+(?:need|require|demand|take|have|mean|not"
+    r"|only|be\s+(?:too|un|in|wrong|excessive|generous|given|reserved|for))|needs\b|requires"
+    r"|demands|means\b|is\s+(?:not|too|for|reserved|only|given"
     r"|what)\b|isn['’]t|cannot|can['’]t|if\b)",
     re.IGNORECASE,
 )
@@ -114,14 +120,16 @@ _VERDICT_ITEM = re.compile(r"\W*+1[.)]\s++(?:yes|no)\b", re.IGNORECASE)
 _FEW_WORDS = re.compile(r"[\W_]*(?:\w+\s){0,2}[\W_]*")
 _SYLLABLE = r"[\u3040-\u9fff\uac00-\ud7a3]"
 _UNREADABLE = re.compile(
-    rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:|{_SYLLABLE}[0-9]|[0-9]{_SYLLABLE}",
+    rf"(?<![^\W_])(?:{'|'.join(RATING_WORDS)}){_SCALE}[\s*_\"'`]{{0,9}}:"
+    rf"|{_SYLLABLE}[0-9]|[0-9]{_SYLLABLE}",
     re.IGNORECASE,
 )
 
 _FORMS = str.maketrans("：／（）［］，．＝；。", ":/()[],.=;.", "\ufe0f\u20e3")
 _STAR, _NO_STAR = "★⭐🌟✭", "☆✩✰"
 _STARS = re.compile(
-    rf"(?<![0-9{_STAR}])(?P<full>[{_STAR}]{{0,9}})(?P<empty>[{_NO_STAR}]{{0,9}})(?<=[{_STAR}{_NO_STAR}])"
+    rf"(?<![0-9{_STAR}])(?P<full>[{_STAR}]{{0,9}})(?P<empty>[{_NO_STAR}]{{0,9}})"
+    rf"(?<=[{_STAR}{_NO_STAR}])"
 )
 _UNIT = re.compile(r"(?<=[0-9])\s?(?:分|点|점|星)(?![^\W\d_])|(?<=[为為是])(?=[0-9])")
 _WORDS = ("zero", "one", "two", "three", "four", "five")

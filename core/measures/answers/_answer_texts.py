@@ -88,7 +88,8 @@ def similarity_to_gold(
 
     The similarity is 1 if they are equal after normalisation. Otherwise it is the Jaccard
     similarity |A ∩ B| / |A ∪ B| of their shingles, or the cosine of their vectors if that is
-    larger. Source: llm-reteval specification, sections 7 and 8 (case B).
+    larger.
+    Source: llm-reteval specification, sections 7 and 8 (case B).
 
     Args:
         passages, gold: p and g texts.
@@ -169,14 +170,15 @@ def score_bleu(answer: str, reference: str) -> float:
 
 
 def score_meteor(answer: str, reference: str) -> float:
-    """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), Fmean = P R
-    / (.9 P + .1 R).
+    """Return METEOR with exact and then stemmed matches: Fmean (1 - .5 (chunks / m)^3), with
+    Fmean = P R / (.9 P + .1 R).
 
     m is the number of matching words; P is m / (words of the answer), and R is m / (words of the
     reference). A chunk is a sequence of matches in the same order in both texts. Texts that match
     completely in one chunk score 1, as in the authors' program (Meteor 1.5). WordNet synonyms, the
-    third stage of the original, are not used. Stems are from Snowball. Source: Banerjee and Lavie,
-    METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal, WMT 2007.
+    third stage of the original, are not used. Stems are from Snowball.
+    Source: Banerjee and Lavie, METEOR, ACL workshop 2005, with the parameters of Lavie and Agarwal,
+    WMT 2007.
     """
     ours, reference_words = _only_letters(answer).split(), _only_letters(reference).split()
     pairs: dict[int, int] = {}
@@ -378,7 +380,7 @@ def propose_case(verdicts: Verdicts, texts: Texts) -> Proposal:
 
 
 def _missing_evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
-    """No gold passage was retrieved, but the answer agrees with an answer from the gold passages."""
+    """No gold passage was retrieved, but the answer agrees with one from the gold passages."""
     if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
         place = int(texts.similar.max(axis=1).argmax())
         alike = f"similarity {texts.similar.max():.2f}"
@@ -410,8 +412,8 @@ def _distracted_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
     """
     place = find_containing(texts.passages, [texts.answer])
     reason = (
-        "The answer from the gold passages alone is right, but the answer from all passages is"
-        " wrong."
+        "The answer from the gold passages alone is right, but the answer from"
+        " all passages is wrong."
     )
     if place is None:
         return Proposal("C", f"{reason} No retrieved passage contains the wrong answer.", ("F",))
@@ -426,8 +428,8 @@ def _unable_model(verdicts: Verdicts, texts: Texts) -> Proposal:
         )
     return Proposal(
         "D",
-        "A gold passage was retrieved, but no answer is right, not even from the gold passages"
-        " alone.",
+        "A gold passage was retrieved, but no answer is right, not even from the"
+        " gold passages alone.",
         ("F",),
     )
 
@@ -467,8 +469,8 @@ def _false_agreement(verdicts: Verdicts, texts: Texts) -> Proposal:
         )
     if verdicts.goldeval:
         reason = (
-            "The answer is wrong and one from the gold passages is right, but they were called the"
-            " same."
+            "The answer is wrong and one from the gold passages is right, but they"
+            " were called the same."
         )
         return Proposal("F", reason)
     return Proposal(
@@ -503,8 +505,8 @@ def _wrong_answer(verdicts: Verdicts, texts: Texts) -> Proposal:
     """
     distraction = _distracted_answer(verdicts, texts)
     reason = (
-        "A gold passage was retrieved, but the answer is wrong. The answers from gold passages are"
-        " unchecked."
+        "A gold passage was retrieved, but the answer is wrong. The answers from gold"
+        " passages are unchecked."
     )
     return Proposal("C", reason, ("D", "F"), distraction.passage)
 

@@ -295,8 +295,9 @@ def group_alike(
 
 
 def find_unbeaten(pairs: Comparisons, count: int, level: float) -> Flags:
-    """Return which of `count` things are not worse than another one at the one-sided level / (count
-    - 1), shape (count,)."""
+    """Return which of `count` things are not worse than another one at the one-sided level
+    `level / (count - 1)`, shape (count,).
+    """
     beyond = pairs.p / 2 <= level / max(1, count - 1)
     kept = np.ones(count, bool)
     kept[pairs.second[beyond & (pairs.difference.value > 0)]] = False

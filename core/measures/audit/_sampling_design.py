@@ -60,11 +60,12 @@ class LinearMeasure:
     def discounts(self) -> Array:
         """Return the weight of each rank within a query, shape (cutoff,).
 
-        P@k: 1 / k. DCG@k: 1 / log2(r + 1), divided by the sum of these discounts down to rank k
-        (Järvelin and Kekäläinen, TOIS 20, 2002, with trec_eval's discount). The division is ours:
-        it gives a score the unit of a judgment and does not change the order. RBP: (1 - p) p^(r -
-        1) (Moffat and Zobel, TOIS 27, 2008) down to the cutoff. Deeper ranks would add at most
-        p^cutoff to a score.
+        P@k: 1 / k.
+        DCG@k: 1 / log2(r + 1), divided by the sum of these discounts down to rank k (Järvelin and
+        Kekäläinen, TOIS 20, 2002, with trec_eval's discount). The division is ours: it gives a
+        score the unit of a judgment and does not change the order.
+        RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008) down to the cutoff. Deeper ranks
+        would add at most p^cutoff to a score.
         """
         ranks = np.arange(1, self.cutoff + 1, dtype=np.float64)
         return _DISCOUNTS[self.family](ranks, self.persistence or 0.0)

@@ -398,9 +398,9 @@ def item_errors(responses: Array, fitted: Fit) -> Items:
     """Return standard errors of the items' parameters, as if abilities were known.
 
     They are the square roots of the diagonal of the inverse of an item's expected information. The
-    information is the sum of J J' / (p (1 - p)) over the examinees who answered, with J = dp/d(d,
-    b, g). If the estimator has priors, their curvature is added. Source: Baker and Kim, Item
-    Response Theory, 2004, section 2.6.
+    information is the sum of J J' / (p (1 - p)) over the examinees who answered, with
+    J = dp/d(d, b, g). If the estimator has priors, their curvature is added.
+    Source: Baker and Kim, Item Response Theory, 2004, section 2.6.
 
     Args:
         responses: m x n, the answers that `fitted` describes.

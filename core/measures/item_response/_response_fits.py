@@ -183,12 +183,14 @@ class Objective:
         """Return the objective and its gradient: the log-likelihood plus any log priors, up to a
         constant.
 
-        Let s be the logistic part, p the probability of a right answer, r the answer, u = (r - p) /
-        (p (1 - p)) and v = u (1 - g) s (1 - s). The derivatives of the log-likelihood are:
+        Let s be the logistic part, p the probability of a right answer, r the answer,
+        u = (r - p) / (p (1 - p)) and v = u (1 - g) s (1 - s). The derivatives of the log-likelihood
+        are:
         - by d: the sum over examinees of v (theta - b);
         - by b: minus the sum over examinees of v d;
         - by g: the sum over examinees of u (1 - s);
-        - by the parts: matrix' (sum over items of v d). Source: specification, section 8.
+        - by the parts: matrix' (sum over items of v d).
+        Source: specification, section 8.
 
         Returns:
             (value, gradient in the order of the vector).

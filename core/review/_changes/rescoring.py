@@ -185,7 +185,7 @@ def rating_rows(
 def ratings_of_passage(
     base: Basis, known: QueryRatings, questions: Sequence[Question], row: int
 ) -> dict[str, int | None]:
-    """Return the ratings of a passage by id of a question that counts; None for a missing rating."""
+    """Return a passage's ratings by id of a question that counts; None for a missing rating."""
     asked = gradable_questions(questions, base.grader)
     values = known.of(asked)[row]
     return {
@@ -363,13 +363,13 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
     pairs_by_key: dict[int, list[_Pair]] = {}
     for key, weight, rating, question_text, passage_text in project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
-        f" versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
+        " versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
         f"  FROM {visible_rows(project, 'overrides')}"
         " o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
         f"  JOIN places() t ON t.query_key = q.query_key AND {asks_condition('t', 'r')}"
-        "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL"
-        " AND pool.query_key = t.asking_key QUALIFY"
+        "  JOIN pool USING (passage_key)"
+        " WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key"
         " ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
         # A grader that reads more than the question has its own text for it. If the question has no
@@ -437,8 +437,7 @@ def _question_and_queries(project: Project, base: Basis, question_id: str) -> tu
     rows = project.rows(
         "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
         " JOIN question_texts t USING (text_key) JOIN questions USING (question_key)"
-        " JOIN queries q USING (query_key)"
-        " WHERE question_id = $question",
+        " JOIN queries q USING (query_key) WHERE question_id = $question",
         {"version": base.version, "question": question_id},
     )
     if not rows:
@@ -451,9 +450,8 @@ def _asking_queries(project: Project, base: Basis, question_id: str) -> list[str
     """Return the ids of the queries that ask a question with the same wording."""
     places = project.rows(
         "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id"
-        " FROM bank"
-        " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE bank.text_key ="
-        " (SELECT text_key FROM bank JOIN questions USING (question_key)"
+        " FROM bank JOIN questions USING (question_key) JOIN queries USING (query_key)"
+        " WHERE bank.text_key = (SELECT text_key FROM bank JOIN questions USING (question_key)"
         " WHERE question_id = $question)",
         {"version": base.version, "question": question_id},
     )

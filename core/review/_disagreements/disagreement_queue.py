@@ -300,13 +300,11 @@ def _given_by(
     for query, passage, question, text, rating in project.rows(
         "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
         " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
-        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages"
-        " USING (passage_key)"
-        f" JOIN wanted USING (query_id, passage_id) JOIN questions USING (question_key)"
-        f" JOIN bank_at($version) r USING (question_key)"
-        f" JOIN {readable_texts(project)} t ON t.text_key = r.text_key WHERE rating > 0"
-        " AND p.weight > 0"
-        " ORDER BY rating DESC, r.position, question_key",
+        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) JOIN wanted USING (query_id, passage_id)"
+        " JOIN questions USING (question_key) JOIN bank_at($version) r USING (question_key)"
+        f" JOIN {readable_texts(project)} t ON t.text_key = r.text_key"
+        " WHERE rating > 0 AND p.weight > 0 ORDER BY rating DESC, r.position, question_key",
         base.parameters
         | {
             "queries": [query for query, _ in wanted],

@@ -225,8 +225,7 @@ def _rating_side(project: Project, base: Basis) -> _Resolved:
             f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
             " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
             f" SEMI JOIN {visible_rows(project, 'overrides')} USING (question_key, passage_key)"
-            " WHERE rating IS NOT "
-            "NULL ORDER BY queries.query_key, position, question_key",
+            " WHERE rating IS NOT NULL ORDER BY queries.query_key, position, question_key",
             base.parameters,
         ).to_pandas()
         counts = project.rows(
@@ -300,9 +299,8 @@ def _person_side(project: Project, side: Person, version: int) -> _Resolved:
     def read_values() -> Values:
         # A rating of an older wording does not apply to the current question.
         frame = project.table(
-            "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS"
-            " value"
-            f" FROM {visible_rows(project, 'overrides')}"
+            "SELECT query_id, passage_id, question_id, arg_max(rating,"
+            f" override_key)::INTEGER AS value FROM {visible_rows(project, 'overrides')}"
             " o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"

@@ -104,9 +104,8 @@ class AlreadySettled(InputError):
 _SETTLED = (
     "(next_act IS NULL AND act <> 'reopen' AND (act <> 'override' OR coalesce(rating = ("
     " SELECT o.rating FROM current_overrides o JOIN passages p ON p.text_key = o.passage_text_key"
-    " JOIN question_revisions r ON r.text_key = o.question_text_key"
-    " WHERE p.passage_key = s.passage_key AND r.question_key = s.touched_question_key"
-    " AND r.version = ("
+    " JOIN question_revisions r ON r.text_key = o.question_text_key WHERE p.passage_key ="
+    " s.passage_key AND r.question_key = s.touched_question_key AND r.version = ("
     "  SELECT max(version) FROM question_revisions n"
     " WHERE n.question_key = s.touched_question_key)), false)))"
 )
@@ -115,21 +114,18 @@ _CASES = (
     " left_value, right_value,"
     " act, reason, author, made_at, {settled}, touched.question_id, rating, source, value,"
     " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id),"
-    " next_act,"
-    " EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
+    " next_act, EXISTS (SELECT * FROM {overrides} o WHERE o.question_key = touched_question_key"
     "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL),"
     # Other overrides of the same action: one transaction gives all its rows the same time.
     " (SELECT count(*) FROM {overrides} o WHERE act = 'override' AND o.passage_key = s.passage_key"
     "  AND o.author = s.author AND o.made_at = s.made_at"
-    " AND o.question_key <> touched_question_key)"
-    " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side),"
-    " greatest(left_side, right_side),"
+    " AND o.question_key <> touched_question_key) FROM (SELECT *, lead(act)"
+    " OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
     "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM {settlings}) s"
-    " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q"
-    " USING (question_key)"
-    " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
-    " LEFT JOIN bank_at($version) r ON r.question_key = coalesce(touched_question_key,"
-    " s.question_key)"
+    " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+    " LEFT JOIN questions q USING (question_key) LEFT JOIN questions touched"
+    " ON touched.question_key = touched_question_key LEFT JOIN bank_at($version) r"
+    " ON r.question_key = coalesce(touched_question_key, s.question_key)"
     " LEFT JOIN {texts} words ON words.text_key = r.text_key"
 )
 
@@ -182,7 +178,7 @@ def _read_settlings(project: Project, rest: str, parameters: dict[str, Any]) -> 
 
 
 def record_csv(project: Project) -> str:
-    """Return the whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
+    """Return the whole record as CSV, oldest first; possible formulas in cells are neutralised."""
     header = (
         *(
             "made_at",

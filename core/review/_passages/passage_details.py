@@ -40,7 +40,7 @@ from ...types import Question, Status
 
 @dataclass(frozen=True)
 class Said:
-    """A grader's result for a question and the passage. Ungraded and failed pairs have no rating."""
+    """A grader's result for a question and the passage, without a rating if ungraded or failed."""
 
     status: Status | Literal["ungraded"]
     rating: int | None = None
@@ -157,8 +157,7 @@ def read_passage(
         asked=[_with_label(question, base, label) for question in asked],
         judgments=project.rows(
             f"SELECT name, value FROM {visible_rows(project, 'judgments')} JOIN sources"
-            " USING (source_key)"
-            " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
+            " USING (source_key) WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
             [query_key, passage_key],
         ),
         ranks=project.rows(
@@ -296,13 +295,10 @@ def _grader_results(
     """Return a grader's results by question id; for a direct grader by query id."""
     rows = project.rows(
         "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw,"
-        " note, distribution,"
-        f" reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
+        f" note, distribution, reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
         " LEFT JOIN (SELECT * FROM grades WHERE grader_key = $grader"
-        " AND passage_text_key = $text) g"
-        " ON g.question_text_key = b.text_key"
-        " LEFT JOIN (SELECT question_text_key, arg_max(reason, rowid) AS reason, arg_max(raw,"
-        " rowid) AS raw"
+        " AND passage_text_key = $text) g ON g.question_text_key = b.text_key LEFT JOIN"
+        " (SELECT question_text_key, arg_max(reason, rowid) AS reason, arg_max(raw, rowid) AS raw"
         "  FROM failures WHERE grader_key = $grader AND passage_text_key = $text GROUP BY 1) f"
         " ON f.question_text_key = b.text_key WHERE q.query_key = $query",
         {"version": version, "grader": grader.key, "query": query_key, "text": text_key},

@@ -177,8 +177,8 @@ def where_to_begin(
         "SELECT query_id, passage_id FROM unnest(?) WITH ORDINALITY listed(passage_key, place)"
         " JOIN passages USING (passage_key), queries"
         " WHERE queries.query_key = ? ORDER BY NOT EXISTS (SELECT * FROM rankings r"
-        "  WHERE r.query_key = queries.query_key AND r.passage_key = listed.passage_key), place"
-        " LIMIT 1",
+        "  WHERE r.query_key = queries.query_key"
+        " AND r.passage_key = listed.passage_key), place LIMIT 1",
         [passages[queries == query_key].tolist(), query_key],
     )
     return rows[0][0], rows[0][1]
@@ -240,9 +240,8 @@ def table_rows(project: Project, matches: pa.Table, at: Sequence[int]) -> dict[i
     texts = {
         key: (passage_id, excerpt)
         for key, passage_id, excerpt in project.rows(
-            "SELECT passage_key, passage_id, left(text, ?) FROM passages LEFT JOIN passage_texts"
-            " USING (text_key)"
-            " WHERE passage_key IN (SELECT unnest(?))",
+            "SELECT passage_key, passage_id, left(text, ?) FROM passages"
+            " LEFT JOIN passage_texts USING (text_key) WHERE passage_key IN (SELECT unnest(?))",
             [EXCERPT, [row["passage_key"] for row in rows]],
         )
     }
@@ -314,8 +313,8 @@ def _sql_conditions(
         ),
         (
             filters.run is not None,
-            "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key) WHERE runs.name = $run"
-            " AND r.rank <= $depth"
+            "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key)"
+            " WHERE runs.name = $run AND r.rank <= $depth"
             " AND r.query_key = d.query_key AND r.passage_key = d.passage_key)",
             {"run": filters.run, "depth": filters.depth},
         ),
@@ -338,8 +337,7 @@ def _sql_conditions(
         (
             filters.assigned_to is not None,
             "EXISTS (FROM doubles b JOIN double_people p USING (double_key) WHERE p.present"
-            " AND p.name = $assigned"
-            " AND b.ended_at IS NULL AND b.query_key = d.query_key"
+            " AND p.name = $assigned AND b.ended_at IS NULL AND b.query_key = d.query_key"
             " AND (b.passage_keys IS NULL OR list_contains(b.passage_keys, d.passage_key)))",
             {"assigned": filters.assigned_to},
         ),
@@ -437,8 +435,7 @@ def _own_judgments(project: Project, person: str) -> dict[int, int]:
     """
     rows = project.rows(
         f"SELECT query_key, passage_key, value FROM {visible_rows(project, 'judgments')}"
-        " JOIN sources USING "
-        "(source_key) WHERE name = ?",
+        " JOIN sources USING (source_key) WHERE name = ?",
         [source_of(person)],
     )
     return {query << 32 | passage: value for query, passage, value in rows}

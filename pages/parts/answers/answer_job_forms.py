@@ -182,8 +182,7 @@ def _choose_generator(project: Project, kind: str) -> answers.ReadyGenerator | N
     if kind == RULE:
         st.caption(
             "Returns the sentence that is most similar to the question. This is only a demo: use a"
-            " model before you"
-            " draw conclusions."
+            " model before you draw conclusions."
         )
         return answers.make_generator(project, answers.GeneratorPlan(rule=RULE))
     settings = model_place.choose_model_place(

@@ -33,11 +33,9 @@ BETWEEN = "\n"
 """Separator of names in a list in the address; it occurs in no name."""
 WHAT = (
     "LLM-retEval evaluates a retriever by the answers that its passages make possible. The same"
-    " model answers each"
-    " query from the top k passages of a run and from the gold passages. An answer check decides"
-    " if both answers match."
-    " You need queries, runs and gold passages with texts. Gold answers are optional and add"
-    " GPT-Eval."
+    " model answers each query from the top k passages of a run and from the gold passages. An"
+    " answer check decides if both answers match. You need queries, runs and gold passages with"
+    " texts. Gold answers are optional and add GPT-Eval."
 )
 """Introduction for people who see these screens for the first time."""
 
@@ -83,8 +81,8 @@ def choose_evaluation(project: Project) -> Evaluation:
             "Change settings",
             type="tertiary",
             help=(
-                "Choose the generator, the answer check, the gold passages, the runs and the"
-                " depths."
+                "Choose the generator, the answer check, the gold passages, the"
+                " runs and the depths."
             ),
             key="change answers",
         ):
@@ -211,8 +209,8 @@ def _draw_choices(
         "Count near-equal texts as gold",
         key=take_setting("same", False, lambda text: text == "yes"),
         help=(
-            "A gold passage counts as retrieved if a retrieved text is almost identical to it"
-            " (case B)."
+            "A gold passage counts as retrieved if a retrieved text is almost"
+            " identical to it (case B)."
         ),
     )
     view = View(

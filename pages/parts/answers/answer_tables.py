@@ -178,8 +178,8 @@ def _ideal_retriever(scored: Scored | None) -> dict[str, Any] | None:
     return {
         "mean": scored.mean,
         "says": "Ideal retriever: answers from gold passages only are right for"
-        f" {scored.mean:.3f}{error} of the"
-        f" {scored.queries:,} queries with gold answers (GPT-Eval).",
+        f" {scored.mean:.3f}{error} of the {scored.queries:,} queries with gold"
+        " answers (GPT-Eval).",
     }
 
 
@@ -262,8 +262,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
         key=f"beside answers {k}",
         placeholder="No other evaluation",
         help="Other evaluations of the same runs: coverage of the question bank by the answers or"
-        " by the passages"
-        " (EXAM-Cover), assessors' judgments, and graders of passages.",
+        " by the passages (EXAM-Cover), assessors' judgments, and graders of passages.",
     )
     asked = {name: offered[name] for name in wanted if name in offered}
     tables = answers.choice_tables(evaluation, int(k)) | {
@@ -284,8 +283,7 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     _draw_choice_table(picks, f"{REFERENCE}@{k}")
     st.container(key="compared-over").caption(
         f"Based on {text.how_many(picks.choices[0].queries, 'queries')} that all evaluations have."
-        " Percentages show how"
-        " often a run ranks first in 1,000 resamples of the queries.",
+        " Percentages show how often a run ranks first in 1,000 resamples of the queries.",
         help=f"τ, same choice and cost compare a row with {REFERENCE}@{k}. τ is Kendall's τ of the"
         " orders of runs. Same"
         " choice is the share of resamples in which both choose the same run. Cost is the loss by"
@@ -294,17 +292,15 @@ def draw_choices(project: Project, evaluation: answers.Evaluation) -> None:
     for run, count in waiting.items():
         st.caption(
             f":material/info: No {REFERENCE}@{k} for {ui.plain(run)}: answers or comparisons are"
-            " missing for"
-            f" {text.how_many(count, 'queries')}. See Generate and compare."
+            f" missing for {text.how_many(count, 'queries')}. See Generate and compare."
         )
     for name, table in covers.items():
         if name not in whole:
             lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}. To"
-                " add"
-                f" {ui.plain(text.first_few(lacks))}, grade their answers with `exam answers"
-                " grade`."
+                f":material/info: {ui.plain(name)} covers {text.how_many(len(table), 'runs')}."
+                f" To add {ui.plain(text.first_few(lacks))}, grade their answers with"
+                " `exam answers grade`."
             )
 
 
@@ -402,8 +398,7 @@ def draw_correlation(project: Project, evaluation: answers.Evaluation) -> None:
         st.caption(f"Undefined correlation: {ui.plain(str(why))}.")
     st.caption(
         "Spearman's ρ between Recall (a gold passage was retrieved) and LLM-retEval per query."
-        " Refined leaves out"
-        " queries on which Recall is wrong."
+        " Refined leaves out queries on which Recall is wrong."
         + (" No assessor has confirmed the proposed cases." if chosen == "proposed" else ""),
         help="For results of 0 and 1, ρ equals φ. Recall is wrong in cases A, B and C.",
     )

@@ -49,10 +49,8 @@ def explain_missing(project: Project) -> None:
         st.markdown("**No results from people yet.**")
         st.markdown(
             "This screen shows how well each answer check agrees with people, and which threshold"
-            " is best. Import a"
-            " JSONL file with `query_id`, `answer` and `acceptable` on each line, for queries with"
-            " gold answers. Or use"
-            " the results of a model instead."
+            " is best. Import a JSONL file with `query_id`, `answer` and `acceptable` on each line,"
+            " for queries with gold answers. Or use the results of a model instead."
         )
         ui.draw_link("answers", "Compare answers with a model", view="Generate and compare")
 
@@ -124,9 +122,8 @@ def draw_agreement(
         f"Based on {text.how_many(len(verdicts), 'answers')},"
         f" {ui.as_percent(accepted / len(verdicts))} of them right. "
         "Intervals are 95%, from 1,000 resamples of questions.",
-        help="The best threshold has the highest kappa on a random half of the questions."
-        " “Held-out kappa” is its kappa"
-        " on the other half.",
+        help="The best threshold has the highest kappa on a random half of the questions. “Held-out"
+        " kappa” is its kappa on the other half.",
     )
     return rows
 

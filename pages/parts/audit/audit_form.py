@@ -28,9 +28,8 @@ outdated name.
 """
 WHY = (
     "A grader's labels are biased by an unknown amount. In an audit, assessors judge a random"
-    " sample of passages."
-    " Their judgments correct the leaderboard: the audited scores are unbiased and have confidence"
-    " intervals."
+    " sample of passages. Their judgments correct the leaderboard: the audited scores are unbiased"
+    " and have confidence intervals."
 )
 
 
@@ -53,8 +52,7 @@ def draw_form(project: Project, name: str) -> None:
     if lacks.ungraded:
         ui.draw_note(
             f":material/warning: {lacks.ungraded:,} of {lacks.needed:,} pairs are ungraded. Grade"
-            " them first, because"
-            " the audit includes only queries that have labels now.",
+            " them first, because the audit includes only queries that have labels now.",
             "grading",
             "Grade the ungraded pairs",
             "ungraded-before-audit",
@@ -127,9 +125,8 @@ def draw_form(project: Project, name: str) -> None:
                     key="audit-looks",
                     placeholder=str(batches),
                     width=150,
-                    help="You can check the results after every batch and stop early. The"
-                    " intervals allow for this:"
-                    " the error of 5% is spread over the batches.",
+                    help="You can check the results after every batch and stop early. The intervals"
+                    " allow for this: the error of 5% is spread over the batches.",
                 )
     with right:
         if goal is None or not _draw_forecast(

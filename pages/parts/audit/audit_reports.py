@@ -13,10 +13,11 @@ from pages.parts.shared import look, presses, ui
 
 STYLE = """
 .ew-shares { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.93rem; }
-.ew-shares :is(th, td) { padding: 0.2rem 0.7rem; text-align: right; font-weight: 400; white-space: nowrap;
-  border-bottom: 1px solid var(--ew-line); }
+.ew-shares :is(th, td) { padding: 0.2rem 0.7rem; text-align: right; font-weight: 400;
+  white-space: nowrap; border-bottom: 1px solid var(--ew-line); }
 .ew-shares thead th { color: var(--ew-dim); font-size: 0.83rem; vertical-align: bottom; }
-.ew-shares .share { position: relative; display: block; min-width: 6.5rem; height: 1.7rem; line-height: 1.35rem; }
+.ew-shares .share { position: relative; display: block; min-width: 6.5rem; height: 1.7rem;
+  line-height: 1.35rem; }
 .ew-shares .share i { position: absolute; bottom: 0; height: 4px; border-radius: 2px; }
 .ew-shares .share .all { left: 0; right: 0; background: var(--ew-line); }
 .ew-shares .share .range { background: color-mix(in srgb, #3b73b9 55%, transparent); }
@@ -43,8 +44,8 @@ def draw_labels(project: Project, audit: room.Audit) -> None:
     st.caption(
         "For each label: the estimated share of its passages with each judgment, and its interval.",
         help=(
-            "These shares are estimates for the whole pool. They may differ for the top passages"
-            " of one system."
+            "These shares are estimates for the whole pool. They may differ for the top"
+            " passages of one system."
         ),
     )
     st.html(_meanings_html(calibration))
@@ -138,8 +139,8 @@ def _take_min_rating(calibration: room.Calibration) -> None:
         st.caption("Precision and recall are undefined at every min rating. Judge more passages.")
     elif calibration.balanced == calibration.min_rating:
         st.container(key="balanced").caption(
-            f"Precision and recall are closest at {calibration.balanced}, the min rating of this"
-            " audit."
+            f"Precision and recall are closest at {calibration.balanced}, the min"
+            " rating of this audit."
         )
     else:
         closest, use = (
@@ -179,7 +180,7 @@ NONE = "no model"
 
 
 def draw_roles(project: Project, audit: room.Audit) -> None:
-    """Draw the roles, warnings if a model has two roles, and the audit's estimate of favouritism."""
+    """Draw the roles, warnings if a model has two, and the audit's estimate of favouritism."""
     circularity = room.find_circularity(project, audit.policy, audit.runs)
     warnings = st.container(key="double-roles")
     for warning in circularity.warnings:
@@ -268,8 +269,7 @@ def draw_paper(project: Project, audit: room.Audit) -> None:
     st.code(room.describe_methods(project, audit), language=None, wrap_lines=True)
     ui.draw_note(
         "A bundle contains the design, seed, probabilities and judgments of the audit, so its"
-        " results are"
-        " reproducible.",
+        " results are reproducible.",
         "export",
         "Export bundle",
     )
@@ -388,6 +388,5 @@ def draw_graders(project: Project, audit: room.Audit) -> None:
     )
     st.caption(
         f"{choice.judged:,} judgments. Noise of the sample lowers all correlations by the same"
-        " factor, so compare the"
-        " differences."
+        " factor, so compare the differences."
     )

@@ -29,8 +29,7 @@ def draw(project: Project, audit: room.Audit) -> None:
     if reached.pairs:
         st.container(key="separated-pairs").caption(
             f":material/info: Separated: {reached.separated:,} of"
-            f" {text.how_many(reached.pairs, 'pairs of systems')}"
-            f" (Holm, alpha {audit.alpha:g})."
+            f" {text.how_many(reached.pairs, 'pairs of systems')} (Holm, alpha {audit.alpha:g})."
         )
     if board.batches:
         st.container(key="looks").caption(
@@ -56,8 +55,7 @@ def describe_rule(audit: room.Audit, board: room.AuditBoard) -> str:
         return board.says
     return (
         f"{board.says} Look {note.look} of {note.looks}: this look may use {note.level:.2%} of the"
-        " error rate of"
-        f" {audit.alpha:.0%}. You can stop when the target is reached."
+        f" error rate of {audit.alpha:.0%}. You can stop when the target is reached."
     )
 
 
@@ -79,8 +77,8 @@ def _draw_batch(
             key=f"size of batch {audit.key} {len(drawn) + 1}",
             width=150,
             help=(
-                "The size of the batch varies slightly, because each passage is drawn"
-                " independently."
+                "The size of the batch varies slightly, because each passage is"
+                " drawn independently."
             ),
         )
         twice = st.number_input(
@@ -123,8 +121,8 @@ def _draw_open_batch(project: Project, audit: room.Audit, last: room.Batch) -> N
             if last.judged:
                 presses.confirm_button(
                     "End batch",
-                    f"{text.how_many(last.open, 'passages')} would have no judgment. The intervals"
-                    " get wider.",
+                    f"{text.how_many(last.open, 'passages')} would have no judgment. The"
+                    " intervals get wider.",
                     room.end_batch,
                     project,
                     audit,
@@ -162,9 +160,8 @@ def _draw_estimates(board: room.AuditBoard) -> None:
         low, high = board.kendall
         pearson = ui.plain(_format_rate("Pearson", board.correlation))
         about.caption(
-            ":material/info: Estimated correlation of the grader's leaderboard with a fully"
-            f" judged one: {pearson},"
-            f" Kendall's tau between {low:z.2f} and {high:z.2f}."
+            ":material/info: Estimated correlation of the grader's leaderboard with a fully judged"
+            f" one: {pearson}, Kendall's tau between {low:z.2f} and {high:z.2f}."
         )
     if board.favour is not None:
         about.caption(f":material/info: {ui.plain(board.favour.says)}")

@@ -48,8 +48,7 @@ def draw_conflicts(project: Project, conflicts: list[bank.Conflict]) -> None:
     """Draw the versions of each conflict side by side, with buttons to settle it."""
     st.warning(
         f"Questions that you and another person changed: {len(conflicts)}. Choose a wording for"
-        " each. All other changes"
-        " merge automatically.",
+        " each. All other changes merge automatically.",
         icon=":material/call_merge:",
     )
     for conflict in conflicts:
@@ -95,8 +94,8 @@ def draw_saved(project: Project, version: int) -> None:
             if bank.grader_again(project, grader.spec) is None:
                 st.container(key="no-grader-here").caption(
                     ui.plain(
-                        f"The grades of {grader.spec.name} were imported. Grade and import the new"
-                        " pairs."
+                        f"The grades of {grader.spec.name} were imported. Grade and"
+                        " import the new pairs."
                     )
                 )
         else:
@@ -293,8 +292,8 @@ def _draw_uncovered(
     if report.relevant:
         covered = report.relevant - len(report.uncovered)
         st.caption(
-            f"The question bank covers {covered} of {report.relevant} passages judged relevant for"
-            " this query."
+            f"The question bank covers {covered} of {report.relevant} passages judged"
+            " relevant for this query."
         )
     if not report.uncovered:
         st.caption("Every graded passage that is judged relevant answers a question.")

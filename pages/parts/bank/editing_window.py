@@ -94,7 +94,7 @@ class Window:
     nameless: bool = False
 
     def take(self, act: Mapping[str, Any]) -> None:
-        """Do an action of the browser, unless it is done already; refused actions are tried again."""
+        """Do an action of the browser unless it is done already; try refused ones again."""
         number = act["n"]
         with self.lock:
             # If another window had changed the same value, a person has to choose first.
@@ -370,7 +370,7 @@ def _change_several(here: Window, shown: Shown, act: Act) -> None:
 
 
 def _present_question(shown: Shown, act: Act) -> types.Question:
-    """Return the question of an action from the person's present drafts, otherwise as it was shown."""
+    """Return the question of an action from the person's present drafts, or else as shown."""
     key = str(act.get("id"))
     return _find_drafted(shown, key) or _find_shown(shown, key)
 

@@ -1,4 +1,4 @@
-"""The impact panel of the question bank: the effect of the unsaved changes, updated at every edit."""
+"""The impact panel of the question bank: the effect of unsaved changes, updated at every edit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -196,8 +196,7 @@ def _draw_effects(
     if impact.to_grade:
         st.container(key="undecided").caption(
             "These numbers do not include the pairs to grade."
-            f" {how_many(impact.undecided, 'passages')} undecided until"
-            " these are graded."
+            f" {how_many(impact.undecided, 'passages')} undecided until these are graded."
         )
 
 
@@ -457,14 +456,14 @@ def _draw_moves(changes: review.Changes) -> None:
         key=lambda system: (system.rank_before == system.rank_after, -abs(shifts[system.run]))
     )
     rows = "".join(
-        f"<tr{' class=moved' * (system.rank_before != system.rank_after)}><td>{html.as_html(system.run)}</td>"
-        f"<td>{shifts[system.run]:+z.3f}</td><td>{system.rank_before or '–'} →"
-        f" {system.rank_after or '–'}</td></tr>"
+        f"<tr{' class=moved' * (system.rank_before != system.rank_after)}>"
+        f"<td>{html.as_html(system.run)}</td><td>{shifts[system.run]:+z.3f}</td>"
+        f"<td>{system.rank_before or '–'} → {system.rank_after or '–'}</td></tr>"
         for system in shifted
     )
     head = (
-        '<tr><th>Run</th><th title="In'
-        f' {html.as_html(changes.after.measure)}">Change</th><th>Rank</th></tr>'
+        f'<tr><th>Run</th><th title="In {html.as_html(changes.after.measure)}">Change</th>'
+        "<th>Rank</th></tr>"
     )
     st.html(
         '<div class="moves"'

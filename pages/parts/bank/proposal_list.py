@@ -73,8 +73,8 @@ def _assessors_first(project: Project, query_id: str) -> bool:
             on,
             key=f"assessors first {on}",
             help=(
-                "Shows suggestions only to people who have written a question of their own for the"
-                " query."
+                "Shows suggestions only to people who have written a question of"
+                " their own for the query."
             ),
         )
         if wanted != on:
@@ -98,8 +98,8 @@ def _draw_open_proposals(project: Project, query_id: str) -> None:
         "Mark near-duplicates",
         key="near proposals",
         help=(
-            "Marks wordings that the embedding model finds similar. Identical wordings are always"
-            " marked."
+            "Marks wordings that the embedding model finds similar. Identical"
+            " wordings are always marked."
         ),
     )
     repeats: dict[int, bank.Repeat] = {}
@@ -232,9 +232,8 @@ def _describe_origin(proposal: bank.Proposal, mark: bank.Repeat | None) -> str:
     """Return the origin of a proposal and the question that it repeats, in one line."""
     repeats = []
     if mark is not None:
-        repeats = [
-            f":orange[{ui.plain(f'same as {mark.of}' if mark.text == proposal.text else str(mark))}]"
-        ]
+        repeated = f"same as {mark.of}" if mark.text == proposal.text else str(mark)
+        repeats = [f":orange[{ui.plain(repeated)}]"]
     came = [ui.plain(proposal.came_from)]
     came += [ui.plain(f"subtopic {proposal.subtopic_id}")] if proposal.subtopic_id else []
     came += ["nugget"] if proposal.kind == "nugget" else []
@@ -273,8 +272,8 @@ def _draw_empty_requests(project: Project, query_id: str) -> None:
             where = f", subtopic {row.subtopic_id}" if row.subtopic_id else ""
             st.caption(
                 ui.plain(
-                    f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} · {row.prompt}{where}:"
-                    f" {row.reason}"
+                    f"{row.asked_at:%Y-%m-%d %H:%M} · {row.model} ·"
+                    f" {row.prompt}{where}: {row.reason}"
                 )
             )
             if row.raw.strip():
@@ -359,7 +358,7 @@ def suggest_dialog(project: Project, query: bank.QueryOverview) -> None:
 
 @st.dialog("Draft answer key", width="large")
 def answer_key_dialog(project: Project, query: bank.QueryOverview) -> None:
-    """Draw a dialog in which a model drafts the answer key of a question from one of its passages."""
+    """Draw a dialog in which a model drafts a question's answer key from one of its passages."""
     questions = [
         q
         for q in bank.drafted_bank(project, ui.person(), query.query_id)

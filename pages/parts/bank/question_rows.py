@@ -268,7 +268,7 @@ def draw_bar(project: Project, query: bank.QueryOverview, previous: str, followi
 
 
 def _name_others(project: Project, person: str, query: bank.QueryOverview) -> str:
-    """Return the names of people who have unsaved changes; the person's actions do not touch those."""
+    """Return the names of people with unsaved changes, which the person's actions do not touch."""
     every = bank.count_others_drafts(project, person)
     here = bank.count_others_drafts(project, person, query.query_id) if every else {}
     names = [

@@ -1,4 +1,4 @@
-"""Coverage by passages read, judged shares, samples of queries and questions, and sealed questions."""
+"""Coverage by passages read, judged shares, samples of queries and questions, sealed questions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -29,8 +29,8 @@ def draw_judged(project: Project, policy: labels.Policy) -> None:
     coverage = study.unjudged_shares(project, policy, listed=0)
     st.header(f"Judged@{coverage.top_k}", anchor=False)
     st.caption(
-        "Share of each system's top passages with a label or a judgment, and the pairs that still"
-        " need a grade."
+        "Share of each system's top passages with a label or a judgment, and the pairs that"
+        " still need a grade."
     )
     run = _draw_judged_table(coverage)
     if coverage.to_grade and not any(row.ungraded or row.failed for row in coverage.to_grade):
@@ -127,8 +127,8 @@ def _draw_grade_button(project: Project, policy: labels.Policy, lacks: study.ToG
     grader = bank.grader_again(project, bank.find_grader(project, policy.grader).spec)
     if grader is None:
         st.container(key="no-grader-here").caption(
-            ":material/info: The grades of this grader were imported, so it cannot run here. See"
-            " Grading."
+            ":material/info: The grades of this grader were imported, so it cannot"
+            " run here. See Grading."
         )
         return
     request = grading.Request(grading.Scope(runs=(lacks.run,)), policy.bank_version)
@@ -178,8 +178,7 @@ def draw_by_budget(screen: Screen) -> None:
     if curves.board.few_complete:
         st.container(key="few-complete").info(
             f"No curves yet. {curves.says_queries} Curves need {labels.FEWEST_COMPLETE} complete"
-            " queries. Grade the"
-            " passages at the top of the systems first.",
+            " queries. Grade the passages at the top of the systems first.",
             icon=":material/info:",
         )
         ui.draw_link("grading", "Grade the ungraded pairs")
@@ -195,8 +194,7 @@ def draw_by_budget(screen: Screen) -> None:
     if curves.pool_depth < curves.max_k:
         st.container(key="pool-ends").caption(
             f":material/info: The pool ends at rank {curves.pool_depth}. Curves may be too flat"
-            " after this rank,"
-            " because many deeper passages are not graded."
+            " after this rank, because many deeper passages are not graded."
         )
     if screen.project.allows("read the bank"):
         draw_judged(screen.project, screen.policy)
@@ -231,11 +229,9 @@ def sample_sizes(screen: Screen) -> None:
             st.markdown(f"**{study.says_questions(questions)}**")
             draw_chart(charts.sample_chart(questions, "kendall", "Questions per query"))
     st.caption(
-        f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The"
-        " smallest separated"
-        " difference is the median over pairs of systems (paired t test, Holm's method). Four"
-        " times as many queries"
-        " halve it."
+        f"Means over random samples of the queries or questions. {study.SAMPLE_LIMITS} The smallest"
+        " separated difference is the median over pairs of systems (paired t test, Holm's method)."
+        " Four times as many queries halve it."
     )
 
 
@@ -258,8 +254,7 @@ def draw_sealed(screen: Screen) -> None:
             presses.confirm_button(
                 f"Open {text.how_many(len(known), 'questions')}",
                 "All people who can read the question bank can then read these questions, and"
-                " exports contain them. The"
-                " comparison on this screen ends. You cannot undo this.",
+                " exports contain them. The comparison on this screen ends. You cannot undo this.",
                 bank.open_sealed,
                 project,
                 now="Open now",
@@ -276,12 +271,9 @@ def draw_sealed(screen: Screen) -> None:
         presses.confirm_button(
             "Seal questions",
             f"Draws {each} random questions of each query that has at least {2 * each}. Only their"
-            " authors can then"
-            " read and edit them. Other people, organizers included, get no text of them on"
-            " screens or in files."
-            " Bundles leave them out, and the whole project cannot be exported. Labels and scores"
-            " stay the same."
-            " You can open the questions later.",
+            " authors can then read and edit them. Other people, organizers included, get no text"
+            " of them on screens or in files. Bundles leave them out, and the whole project cannot"
+            " be exported. Labels and scores stay the same. You can open the questions later.",
             partial(bank.seal_questions, per_query=each),
             project,
             now="Seal now",
@@ -314,8 +306,8 @@ def _draw_sealed_scores(screen: Screen) -> None:
                 ("Surplus", "Public minus sealed value, minus that of the median system"),
                 (
                     "p",
-                    "Chance of such a surplus without knowing the questions, corrected by Holm's"
-                    " method",
+                    "Chance of such a surplus without knowing the questions,"
+                    " corrected by Holm's method",
                 ),
             )
         },

@@ -265,7 +265,7 @@ def _returned_data(
 
 
 def screen_link(screen: str, **query: str) -> str:
-    """Return a link to another screen, with the project and the choices that hold on all screens."""
+    """Return a link to another screen, with the project and the choices for all screens."""
     where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
     return f"{screen}?{urlencode(where)}"
 

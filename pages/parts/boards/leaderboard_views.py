@@ -174,8 +174,7 @@ def all_boards(screen: Screen) -> None:
     )
     st.caption(
         f"Systems in the order of {ui.plain(reference)}. Click a system to see its queries, or a"
-        " name in the legend to"
-        " highlight a leaderboard.",
+        " name in the legend to highlight a leaderboard.",
         help=(
             "Each leaderboard is scaled: its lowest score is 0 and its highest is 1. Bars are one"
             " standard error."
@@ -207,7 +206,7 @@ def draw_followed(screen: Screen, board: labels.Leaderboard, run: str) -> None:
 
 
 def two_boards(screen: Screen) -> None:
-    """Draw any two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
+    """Draw two leaderboards: a slope chart, a scatter plot of the systems, and their agreement."""
     offered = screen.offered()
     reference, study = screen.names(offered)
     left, middle, right = st.columns(3)
@@ -326,8 +325,8 @@ def system_pair(
     if x.measure != y.measure:
         st.container(key="different-measures").warning(
             ui.plain(
-                f"{x.measure} and {y.measure} are different measures. Their scores cannot be"
-                " compared."
+                f"{x.measure} and {y.measure} are different measures. Their scores"
+                " cannot be compared."
             ),
             icon=":material/warning:",
         )
@@ -335,10 +334,8 @@ def system_pair(
         st.markdown(
             f"**These two systems are {separated}** at {measures.ALPHA:.0%} (paired t test over"
             f" {text.how_many(len(comparison.points), 'queries')}). This p is not corrected,"
-            " because it tests only the"
-            " pair that you chose. The leaderboard tests all pairs and corrects p by Holm's"
-            " method, so it separates"
-            " fewer systems."
+            " because it tests only the pair that you chose. The leaderboard tests all pairs and"
+            " corrects p by Holm's method, so it separates fewer systems."
         )
     if comparison.left_out:
         st.caption(
@@ -416,8 +413,7 @@ def choose_gold_run(project: Project) -> None:
         index=runs.index(now) + 1 if now in runs else 0,
         key="gold run",
         help="n-EXAM, ROUGE-1 and chrF compare systems with a good answer per query: imported gold"
-        " passages, or the"
-        " pooled passages of one run (also below the cutoff).",
+        " passages, or the pooled passages of one run (also below the cutoff).",
     )
     if now is not None:
         what = "imported" if now == IMPORTED else f"run {now}"

@@ -71,11 +71,14 @@ def draw_details(known: exams.ExamStatistics) -> None:
 
 
 STYLE = """
-.item { max-width: 60rem; } .item .asks { font-size: 1.1rem; font-weight: 600; margin: 0.2rem 0 0.5rem; }
-.item ol { list-style: none; margin: 0; padding: 0; } .item li { padding: 0.15rem 0.4rem; border-radius: 4px; }
-.item li.key { background: var(--ew-line); font-weight: 600; } .item .letter { color: var(--ew-dim); }
-.item .source { margin-top: 0.7rem; padding-left: 0.8rem; border-left: 3px solid var(--ew-line); line-height: 1.5;
-  white-space: pre-wrap; }
+.item { max-width: 60rem; }
+.item .asks { font-size: 1.1rem; font-weight: 600; margin: 0.2rem 0 0.5rem; }
+.item ol { list-style: none; margin: 0; padding: 0; }
+.item li { padding: 0.15rem 0.4rem; border-radius: 4px; }
+.item li.key { background: var(--ew-line); font-weight: 600; }
+.item .letter { color: var(--ew-dim); }
+.item .source { margin-top: 0.7rem; padding-left: 0.8rem; border-left: 3px solid var(--ew-line);
+  line-height: 1.5; white-space: pre-wrap; }
 .item .dim { color: var(--ew-dim); font-size: 0.87rem; }
 """
 
@@ -107,8 +110,7 @@ def draw_item(project: Project, item: exams.Item) -> None:
 
 HOW = (
     "Import an exam on the Home screen, or write multiple-choice questions in the question bank. A"
-    " model can write"
-    " items from passages on the Exam screen."
+    " model can write items from passages on the Exam screen."
 )
 
 

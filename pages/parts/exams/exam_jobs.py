@@ -23,8 +23,8 @@ def offer_writing(project: Project) -> None:
         return
     with st.popover("Write items with a model", icon=":material/edit_note:", key="writing items"):
         st.caption(
-            "The model proposes one item per passage. Accept proposals and save the question bank"
-            " to use them."
+            "The model proposes one item per passage. Accept proposals and save the"
+            " question bank to use them."
         )
         settings = model_place.choose_settings(project, "writer")
         if settings is None:
@@ -163,8 +163,7 @@ def _draw_student_form(project: Project) -> None:
                 contexts,
                 key="student context",
                 help="Closed book: only the question. Oracle: the source passage of the item. All"
-                " others: passages"
-                " retrieved for the item.",
+                " others: passages retrieved for the item.",
             )
         )
         k = 1
@@ -201,8 +200,8 @@ def _choose_model(kind: str) -> dict[str, Any]:
 
 def _draw_retrieval_form(project: Project, exam: str) -> None:
     st.caption(
-        "Ranks the project's passages for the question of each item. A saved retrieval cannot be"
-        " changed."
+        "Ranks the project's passages for the question of each item. A saved"
+        " retrieval cannot be changed."
     )
     how = st.selectbox(
         "Method", exams.RETRIEVERS, format_func=RETRIEVER_NAMES.__getitem__, key="retriever"

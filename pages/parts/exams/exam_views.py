@@ -57,8 +57,7 @@ def draw_board(sat: Sat) -> None:
     said = " and ".join(f"{what} ({share:.0%})" for what, share in sat.known.baselines.items())
     st.container(key="baselines").caption(
         "Accuracy is the share of right answers, with Wilson's 95% interval. Dashed lines show"
-        f" {said}."
-        " Strict accuracy counts failed answers as wrong. Accuracy leaves them out."
+        f" {said}. Strict accuracy counts failed answers as wrong. Accuracy leaves them out."
     )
     st.dataframe(
         {
@@ -86,7 +85,8 @@ def draw_models(sat: Sat) -> None:
     accuracies = leaderboard_grid(sat.rows)
     table = {"Model": accuracies.models} | {
         name: [
-            f"{ui.as_number(accuracies.accuracy(model, name))}{' (best)' * (name in accuracies.best[model])}"
+            ui.as_number(accuracies.accuracy(model, name))
+            + " (best)" * (name in accuracies.best[model])
             for model in accuracies.models
         ]
         for name in accuracies.retrievals
@@ -94,8 +94,7 @@ def draw_models(sat: Sat) -> None:
     st.dataframe(table, hide_index=True)
     st.caption(
         "Each cell shows the accuracy with the best number of worked examples, and marks the best"
-        " retrieval of each"
-        " model. Closed book and oracle are not ranked."
+        " retrieval of each model. Closed book and oracle are not ranked."
     )
 
 
@@ -106,13 +105,12 @@ def draw_topics(sat: Sat) -> None:
         ui.end_empty_screen(
             "No topic has enough answers",
             f"Each cell needs {LEAST} answers of one examinee to items of one topic. Topics come"
-            " with generated or"
-            " imported items.",
+            " with generated or imported items.",
         )
     draw_chart(charts.topic_chart(rows, [row.student.name for row in sat.rows]))
     st.caption(
-        f"Share of right answers and number of answers. Cells with fewer than {LEAST} answers are"
-        " left out."
+        f"Share of right answers and number of answers. Cells with fewer than {LEAST}"
+        " answers are left out."
     )
 
 
@@ -158,8 +156,8 @@ def _describe_comparison(comparison: Comparison) -> str:
         else (comparison.second, comparison.first)
     )
     significance = (
-        f"p = {comparison.p:.3f}, {comparison.adjusted:.3f} after Holm correction over all pairs"
-        " of examinees"
+        f"p = {comparison.p:.3f}, {comparison.adjusted:.3f} after Holm correction over"
+        " all pairs of examinees"
     )
     on = f"on {how_many(comparison.items, 'items')} that both answered"
     if comparison.differ:
@@ -230,8 +228,8 @@ def draw_ability(sat: Sat) -> None:
         column_config=_decimal_columns("Ability", "Accuracy"),
     )
     st.caption(
-        "Abilities are relative to the mean of all examinees. Effects are relative to the mean of"
-        " their factor."
+        "Abilities are relative to the mean of all examinees. Effects are relative to the"
+        " mean of their factor."
     )
     st.markdown("**Fit**")
     names, means, spreads = zip(*estimates.statistics.table, strict=True)
@@ -241,8 +239,8 @@ def draw_ability(sat: Sat) -> None:
         column_config=_decimal_columns("Mean", "SD"),
     )
     st.caption(
-        "Accuracy and ability are averaged over examinees. RMSE, d, b and g are averaged over"
-        " items."
+        "Accuracy and ability are averaged over examinees. RMSE, d, b and g are"
+        " averaged over items."
     )
 
 

@@ -110,9 +110,8 @@ def draw_quality(
             },
             "Item-rest": st.column_config.NumberColumn(
                 format="%.3f",
-                help="Correlation of this item with the examinee's other answers. If it is low,"
-                " the answers hardly"
-                " depend on ability, even if d is high.",
+                help="Correlation of this item with the examinee's other answers. If it is low, the"
+                " answers hardly depend on ability, even if d is high.",
             ),
         },
     )
@@ -153,9 +152,8 @@ def find_retiring(project: Project, exam: str) -> set[str]:
     gone = exams.retired_in_drafts(project, ui.person()) if ui.person() else set()
     if gone:
         ui.draw_note(
-            ":material/edit_note: Your unsaved changes retire"
-            f" {text.how_many(len(gone), 'items')}. They count until"
-            " you save.",
+            f":material/edit_note: Your unsaved changes retire {text.how_many(len(gone), 'items')}."
+            " They count until you save.",
             "question_bank",
             "Save or discard in the question bank",
             "retired-drafts",
@@ -259,9 +257,8 @@ def _draw_held_out(improvement: Improvement) -> None:
     test = improvement.held_out
     if test is None:
         st.caption(
-            "Too few examinees for a held-out check. The same examinees chose the items and"
-            " measure the gain in"
-            " information, so the gain may be too optimistic."
+            "Too few examinees for a held-out check. The same examinees chose the items and measure"
+            " the gain in information, so the gain may be too optimistic."
         )
         return
     ranking = (
@@ -336,8 +333,7 @@ def offer_planting(project: Project, exam: str) -> None:
     if st.session_state.get(SHOWN) != here:
         st.container(key="not-planted").caption(
             "Spoils some items in a copy of the answers, then counts how many each criterion ranks"
-            " last."
-            " The project does not change."
+            " last. The project does not change."
         )
         return
     with ui.errors():
@@ -361,10 +357,9 @@ def _draw_planting(plantings: list[Planting]) -> None:
     )
     st.container(key="planted").caption(
         f"Of {head.items} items, {head.planted} were spoilt in a copy of the answers. The table"
-        " shows how"
-        f" many are among the {head.last} items that a criterion ranks last (mean of {TIMES}"
-        " repetitions). By chance it"
-        f" would be {head.by_chance:.1f}. Other bad items of the exam may take some of these ranks."
+        f" shows how many are among the {head.last} items that a criterion ranks last (mean of"
+        f" {TIMES} repetitions). By chance it would be {head.by_chance:.1f}. Other bad items of the"
+        " exam may take some of these ranks."
     )
 
 
@@ -510,8 +505,7 @@ def _choose_thresholds(usual: exams.Thresholds, prefix: str = "") -> exams.Thres
         )
         st.caption(
             "Defaults: the thresholds at the last acceptance of proposals. Without one, each"
-            " default removes at most"
-            " 5% of the items."
+            " default removes at most 5% of the items."
         )
     return replace(usual, self_contained=alone, **given)
 

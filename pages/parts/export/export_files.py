@@ -123,13 +123,13 @@ def draw_other_files(project: Project) -> None:
             return
         with _frame_kind("Whole project"):
             st.caption(
-                "All tables as Parquet files with a manifest. Import the file with `exam import"
-                " project`."
+                "All tables as Parquet files with a manifest. Import the file with"
+                " `exam import project`."
             )
             if sealed_questions(project):
                 st.caption(
-                    "Questions are sealed. Open them on the Leaderboard, view *Sealed questions*,"
-                    " first."
+                    "Questions are sealed. Open them on the Leaderboard, view"
+                    " *Sealed questions*, first."
                 )
                 return
             ui.download(
@@ -161,8 +161,7 @@ def _draw_report(project: Project, author: str) -> None:
     against = f"compared with {view.against}" if view.against else "without an official leaderboard"
     st.caption(
         f"Leaderboard by {ui.plain(view.measure)}, {ui.plain(against)}: agreement, methods and"
-        " figures in one file that"
-        " opens offline."
+        " figures in one file that opens offline."
     )
     if not ranking_scores(project):
         st.caption("No runs yet.")
@@ -249,8 +248,7 @@ def draw_publishing(
     values = "as binary values" if binary else "with graded values"
     st.caption(
         f"Publishes the labels above {values}, with a manifest of the questions, grades and"
-        " settings. You can download"
-        " the same file again later, even after edits."
+        " settings. You can download the same file again later, even after edits."
     )
     readiness.draw_checklist(project, policy, ready)
     past = exchange.list_publications(project)
@@ -312,13 +310,11 @@ def _draw_publication(project: Project, manifest: exchange.Manifest) -> None:
             rule = scoring_settings.LABEL_RULES.get(policy["label"], policy["label"]).lower()
             st.container(key=f"publication {number}").caption(
                 ui.plain(
-                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank"
-                    " version"
-                    f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min"
-                    " rating"
+                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']}"
+                    f" · bank version {manifest['bank']['version']} ·"
+                    f" {manifest['grader']['name']} · {rule}, min rating"
                     f" {min(policy['min_rating'], manifest['grader']['max_rating'])} · pairs:"
-                    f" {open_pairs:,} ungraded"
-                    f" or failed, {counts['overridden']:,} overridden"
+                    f" {open_pairs:,} ungraded or failed, {counts['overridden']:,} overridden"
                 )
             )
             if files := exchange.bundle_sizes(project).get(number):

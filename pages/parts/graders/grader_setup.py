@@ -177,9 +177,8 @@ def choose_grader(
             if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
                 st.container(key="another-grader").caption(
                     f":material/info: Labels come from the grades of {ui.plain(spec.name)}. To use"
-                    " this grader's grades"
-                    " instead, select it with Change at the top of Passages, Leaderboard and other"
-                    " screens."
+                    " this grader's grades instead, select it with Change at the top of Passages,"
+                    " Leaderboard and other screens."
                 )
             with right:
                 _save_or_remove(project, key, chosen, named)
@@ -220,8 +219,8 @@ def _choose_place(key: str) -> None:
         required=True,
         on_change=set_kind,
         help=(
-            "The embedding measures similarity, without a key or GPU. Language models read the"
-            " passages."
+            "The embedding measures similarity, without a key or GPU. Language"
+            " models read the passages."
         ),
     )
 
@@ -302,8 +301,8 @@ def _draw_settings(
                 graders.NORMALISATIONS,
                 "tokens",
                 NORMALISATION_NAMES,
-                "Without it, long choices have lower likelihoods. The papers divide by the number"
-                " of tokens.",
+                "Without it, long choices have lower likelihoods. The papers divide by"
+                " the number of tokens.",
             )
     with third:
         _choose_prompt(form, kind, where, by, library, prompt)
@@ -315,8 +314,7 @@ def _draw_settings(
         "Mark the passage as data",
         where == "openai",
         "Puts the passage between two marks that it cannot forge. The prompt says that the text"
-        " between them is "
-        "not an instruction. The papers' prompts have no such marks.",
+        " between them is not an instruction. The papers' prompts have no such marks.",
     )
     with st.expander("More settings"):
         if where == "openai":
@@ -411,9 +409,9 @@ def _choose_check(form: Form, library: Mapping[str, graders.Prompt]) -> str:
         graders.CHECKS,
         graders.CHECKS[0],
         CHECK_NAMES,
-        "Compares the answer with the answer key by words, or asks a model if both mean the same."
-        " By words, a "
-        "short answer that contains the key also matches, unless only the edit distance counts.",
+        "Compares the answer with the answer key by words, or asks a model if both mean the"
+        " same. By words, a short answer that contains the key also matches, unless only the"
+        " edit distance counts.",
     )
     verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
     if check == "model":
@@ -487,8 +485,8 @@ def _local_details(form: Form, writes: bool) -> None:
             1,
             1,
             graders.MOST_BEAMS,
-            "Texts that beam search keeps at each step. 1 is greedy search and shows the rating"
-            " probabilities.",
+            "Texts that beam search keeps at each step. 1 is greedy search and shows the"
+            " rating probabilities.",
         )
 
 
@@ -500,9 +498,8 @@ def _endpoint_details(form: Form) -> None:
         0,
         0,
         graders.MOST_THINKING,
-        "For reasoning models: tokens for thinking before the answer, charged as tokens written."
-        " If the limit is "
-        "too low, the model is cut off before it answers.",
+        "For reasoning models: tokens for thinking before the answer, charged as tokens written. If"
+        " the limit is too low, the model is cut off before it answers.",
     )
     form.at(columns[5]).select(
         "api",
@@ -510,8 +507,8 @@ def _endpoint_details(form: Form) -> None:
         graders.APIS,
         "chat",
         API_NAMES,
-        "Plain completions are for models that only continue a text. They have no structured"
-        " output.",
+        "Plain completions are for models that only continue a text. They have"
+        " no structured output.",
     )
     form.at(columns[0]).select(
         "structured",
@@ -520,8 +517,7 @@ def _endpoint_details(form: Form) -> None:
         "auto",
         STRUCTURED,
         "Requests JSON with a schema if the answer is one of a few options. Automatic stops"
-        " requesting it if the "
-        "endpoint rejects it.",
+        " requesting it if the endpoint rejects it.",
     )
     form.at(columns[1]).number(
         "temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer."
@@ -573,8 +569,8 @@ def _tokens_in(form: Form) -> None:
         None,
         1,
         1_000_000,
-        "Longer prompts get a shortened passage and a note in the grade. Empty: the model's own"
-        " limit.",
+        "Longer prompts get a shortened passage and a note in the grade. Empty:"
+        " the model's own limit.",
     )
 
 

@@ -104,8 +104,7 @@ def price_table(project: Project) -> None:
     with st.expander("Price table"):
         st.caption(
             "Model prices in a currency of your choice, used for cost estimates and cost limits."
-            " Use each model name "
-            "exactly as in its grader."
+            " Use each model name exactly as in its grader."
         )
         known = bank.model_prices(project)
         key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
@@ -213,8 +212,8 @@ def waiting_batches(project: Project) -> None:
                     presses.run_act(grading.start_job, project, grader, request)
                 else:
                     st.warning(
-                        "The settings of this grader are missing. Set it up above as it was"
-                        " before.",
+                        "The settings of this grader are missing. Set it up"
+                        " above as it was before.",
                         icon=":material/warning:",
                     )
 
@@ -225,11 +224,9 @@ REASONS = 12
 TITLES: dict[grading.Which, str] = {"failed": "Failed", "defaulted": "Default ratings"}
 ABOUT: dict[grading.Which, str] = {
     "failed": "The grader gave no usable rating: an error, a refusal, a number off the scale or a"
-    " cut-off answer. "
-    "These pairs have no rating, which is not the same as 0.",
-    "defaulted": "The answer has no number. The rating is 0 if the answer says that the question"
-    " is unanswerable, "
-    "else 1. These pairs are not graded again.",
+    " cut-off answer. These pairs have no rating, which is not the same as 0.",
+    "defaulted": "The answer has no number. The rating is 0 if the answer says that the question is"
+    " unanswerable, else 1. These pairs are not graded again.",
 }
 
 
@@ -311,8 +308,7 @@ def _draw_retry(project: Project, stored: bank.StoredGrader, failed: int, runnin
     if grader is None:
         st.container(key="not-asked-again").caption(
             ":material/info: This grader cannot run from here: its grades were imported, or its"
-            " model is missing. "
-            "To retry, set it up above with the same model and prompt."
+            " model is missing. To retry, set it up above with the same model and prompt."
         )
         return
     with st.expander("Retry of failed pairs"):

@@ -185,8 +185,8 @@ STYLE = """<style>
 .ew-spread .bar { height: 0.7rem; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
 </style>"""
 DEFAULTED = (
-    "default rating: the answer has no number (0 if it says that the question is unanswerable,"
-    " else 1)"
+    "default rating: the answer has no number (0 if it says that the question is"
+    " unanswerable, else 1)"
 )
 
 
@@ -222,8 +222,8 @@ def grade_html(grade: types.Grade, top: int) -> str:
         words.append(f"entropy {types.entropy(grade.distribution):.2f} bits")
     said = "".join(f"<span>{html.as_html(word)}</span>" for word in words)
     return (
-        "<div"
-        f' class="ew-grade">{look.rating_html(grade.rating)}{said}</div>{_spread_html(grade.distribution or ())}'
+        f'<div class="ew-grade">{look.rating_html(grade.rating)}{said}</div>'
+        f"{_spread_html(grade.distribution or ())}"
     )
 
 
@@ -251,8 +251,8 @@ def try_sample(project: Project, chosen: job_plan.Chosen) -> None:
     sample = grading.judged_sample(project, grader.spec, judged[0], SIZE) if judged else []
     if not sample:
         st.container(key="no-sample").caption(
-            "No judged passages with questions. Import judgments to compare this grader with"
-            " assessors."
+            "No judged passages with questions. Import judgments to compare this"
+            " grader with assessors."
         )
         return
     scope = grading.Scope(
@@ -305,12 +305,11 @@ def _draw_outcome(project: Project, sample: grading.SampleOutcome, chosen: job_p
                 "No price is set for this model."
                 if cost is None or whole is None
                 else f"Cost: {cost:,.4f}. At this price, the remaining"
-                f" {text.how_many(rest, 'pairs')} cost"
-                f" {whole:,.2f}."
+                f" {text.how_many(rest, 'pairs')} cost {whole:,.2f}."
             )
             st.caption(
-                f"Calls: {sample.calls:,}. Failed pairs: {sample.failed:,} of {sample.pairs:,}."
-                f" {money}"
+                f"Calls: {sample.calls:,}. Failed pairs: {sample.failed:,} of"
+                f" {sample.pairs:,}. {money}"
             )
     texts = passage_texts(project, [tried.passage_id for tried in sample.passages])
     st.dataframe(

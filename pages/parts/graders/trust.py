@@ -50,8 +50,8 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
     box = st.container(key="card")
     if card is None:
         box.caption(
-            "No card yet. A card shows agreement with judgments, failures, consistency, robustness"
-            " and cost."
+            "No card yet. A card shows agreement with judgments, failures, consistency,"
+            " robustness and cost."
         )
         return
     box.markdown(ui.plain(card.says))
@@ -59,9 +59,8 @@ def _draw_card(project: Project, grader: bank.StoredGrader) -> None:
     box.caption(
         ui.plain(
             f"Failed {ui.as_percent(shown['failed'])}, default ratings"
-            f" {ui.as_percent(shown['defaulted'])}, same "
-            f"rating when asked again {ui.as_percent(shown['consistent'])}, calls"
-            f" {shown['calls'] or 0:,},"
+            f" {ui.as_percent(shown['defaulted'])}, same rating when asked again"
+            f" {ui.as_percent(shown['consistent'])}, calls {shown['calls'] or 0:,},"
             f" cost {shown['cost'] or 0:.2f}."
         )
     )

@@ -47,8 +47,7 @@ def draw_creation(may: bool = True) -> None:
     if login.is_required() and not may:
         st.text(
             "Only organizers of a project can create projects here. On the server, use exam init"
-            " and then exam people"
-            " add."
+            " and then exam people add."
         )
         return
     if st.session_state.pop(MADE, False):
@@ -75,9 +74,8 @@ def draw_creation(may: bool = True) -> None:
     with right, st.container(border=True):
         st.markdown("**Demo**")
         st.text(
-            "Nine queries with questions, passages, judgments and runs, and an exam with"
-            " examinees' answers."
-            " Grading takes less than a minute on this computer."
+            "Nine queries with questions, passages, judgments and runs, and an exam with examinees'"
+            " answers. Grading takes less than a minute on this computer."
         )
         path = locations.projects_folder() / "demo.duckdb"
         if path.exists():
@@ -140,8 +138,8 @@ def _by_themselves(project: Project) -> None:
             current.hours,
             key="backup hours",
             help=(
-                "Makes backups while the app runs, if the project has changed. 0 turns automatic"
-                " backups off."
+                "Makes backups while the app runs, if the project has changed. 0 turns"
+                " automatic backups off."
             ),
         )
         keep = st.number_input("Backups to keep", 1, MOST_KEPT, current.keep, key="backups kept")
@@ -186,8 +184,8 @@ def _draw_download(project: Project, copies: list[Backup]) -> None:
             icon=":material/download:",
             on_click="ignore",
             help=(
-                "A backup contains the whole project: questions, grades and judgments. Store it"
-                " safely."
+                "A backup contains the whole project: questions, grades and"
+                " judgments. Store it safely."
             ),
             key="download backup",
         )
@@ -225,8 +223,8 @@ def rename_or_remove(project: Project) -> None:
             renamed = st.form_submit_button("Rename project", key="rename project")
         removed = st.button("Remove project", icon=":material/delete:", key="remove project")
         st.caption(
-            "A removed project is moved to the folder `draw_removed`, with its backups. You can"
-            " undo this."
+            "A removed project is moved to the folder `draw_removed`, with its"
+            " backups. You can undo this."
         )
         with ui.errors():
             if renamed:

@@ -317,8 +317,8 @@ def publish_door(
                 count_line(share, basis, screen_link("grading")) if share else None,
                 count_line(
                     progress.partial_labels,
-                    f"partial label{'s' * (progress.partial_labels != 1)} (some pairs ungraded or"
-                    " failed)",
+                    f"partial label{'s' * (progress.partial_labels != 1)} (some pairs"
+                    " ungraded or failed)",
                     address,
                 )
                 if progress.partial_labels

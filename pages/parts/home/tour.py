@@ -39,11 +39,9 @@ class Stop:
 STOPS = (
     Stop(
         "Change a question and see which labels change",
-        "“What happened to the bridge?” is too broad: passages that are not relevant answer it."
-        " Set its weight to 0."
-        " The impact shows which labels change and which systems change rank. Your change has no"
-        " effect until you save"
-        " it.",
+        "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Set"
+        " its weight to 0. The impact shows which labels change and which systems change rank. Your"
+        " change has no effect until you save it.",
         "question_bank",
         {"query": "tacoma-bridge"},
         ("field", "What happened to the bridge?"),
@@ -51,10 +49,8 @@ STOPS = (
     Stop(
         "Find what fooled the grader",
         "Some passages of this query were planted to mislead the grader. This one only asks, but"
-        " the grader rates it"
-        " as an answer. Rate it 0 and enter a reason. Your override replaces the grader's rating."
-        " Disagreements lists"
-        " the other planted passages.",
+        " the grader rates it as an answer. Rate it 0 and enter a reason. Your override replaces"
+        " the grader's rating. Disagreements lists the other planted passages.",
         "passages",
         {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
         ("button", "Rate 0"),
@@ -62,8 +58,7 @@ STOPS = (
     Stop(
         "Download the qrels",
         "Press the button to get the labels as a file for trec_eval. The numbers below show how"
-        " complete the labels"
-        " are.",
+        " complete the labels are.",
         "export",
         {},
         ("button", "Download qrels"),
@@ -72,11 +67,9 @@ STOPS = (
 
 WHY_SO = (
     f"{exchange.MADE_COLLECTION} The grader of the demo is a small embedding model that compares"
-    " texts by similarity."
-    " In one query, an advert, a bare question and a copy with false facts mislead it. It also"
-    " favours the “dense”"
-    " systems, which search with the same model. You can correct this with better questions and"
-    " overrides."
+    " texts by similarity. In one query, an advert, a bare question and a copy with false facts"
+    " mislead it. It also favours the “dense” systems, which search with the same model. You can"
+    " correct this with better questions and overrides."
 )
 
 

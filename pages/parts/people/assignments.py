@@ -1,4 +1,4 @@
-"""Parts of the People screen: double assignments, due dates of queries, agreement between people."""
+"""Parts of the People screen: double assignments, due dates, agreement between people."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -62,8 +62,7 @@ def draw_doubles(project: Project, texts: Mapping[str, str], names: list[str]) -
     st.header("Double assignments", anchor=False)
     st.caption(
         "Several assessors judge the same passages without seeing each other's judgments. The"
-        " judgments count after"
-        " adjudication."
+        " judgments count after adjudication."
     )
     assigned = open_double_assignments(project)
     for double in assigned:
@@ -215,8 +214,8 @@ def agreement_between(project: Project) -> None:
                 ),
                 "Alpha": st.column_config.Column(
                     help=(
-                        "Agreement beyond chance: Krippendorff's alpha with ordinal distances. 1"
-                        " is perfect."
+                        "Agreement beyond chance: Krippendorff's alpha with ordinal"
+                        " distances. 1 is perfect."
                     )
                 ),
             },

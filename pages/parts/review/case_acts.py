@@ -1,4 +1,4 @@
-"""Actions of the queue of disagreements, by name: each changes the project and reports the result."""
+"""Actions of the queue of disagreements: each changes the project and reports the result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -246,8 +246,8 @@ def _describe_unsaved(act: actions.Act, row: review.Row) -> str:
     """Return a sentence with the unsaved action and its case."""
     query = ui.shorten_text(row.pair.query_text, 80)
     return (
-        f"Your {ACT_WORDS[act['how']]} for passage {row.pair.passage_id} of query “{query}” was"
-        " not saved."
+        f"Your {ACT_WORDS[act['how']]} for passage {row.pair.passage_id} of query"
+        f" “{query}” was not saved."
     )
 
 
@@ -294,7 +294,7 @@ def name_of(query_id: str, passage_id: str, question_id: str | None) -> str:
 
 
 def _open_row(listed: review.Queue) -> int | None:
-    """Return the open row of the page: the wanted case, otherwise the one at its former position."""
+    """Return the open row of the page: the wanted case, or else the one at its old position."""
     if not listed.rows:
         return None
     wanted = disagreements_address.open_case()
@@ -491,14 +491,13 @@ def explain_order(next_check: review.CheckNext, by: str, agreed: review.Agreemen
     rater = agreed.left if next_check.side == "left" else agreed.right
     explanation = (
         f"Effect on the leaderboard ({next_check.measure}) and on merged kappa if the {rater.noun}"
-        " of a pair changed to"
-        " the value of the other side."
+        " of a pair changed to the value of the other side."
     )
     if (tried := len(next_check.checks)) < next_check.disagreements:
         which = "runs rank highest" if by == "board" else "change kappa most"
         explanation += (
-            f" Only {tried:,} of {next_check.disagreements:,} disagreements were tested: those"
-            f" that {which}."
+            f" Only {tried:,} of {next_check.disagreements:,} disagreements were tested:"
+            f" those that {which}."
         )
     return explanation
 
@@ -535,8 +534,8 @@ def _why_empty(
         return "All cases are resolved."
     if cell is not None and order != "worst":
         return (
-            "This order lists no pairs of the selected cell. Choose another order or clear the"
-            " filter."
+            "This order lists no pairs of the selected cell. Choose another order"
+            " or clear the filter."
         )
     return (
         "No disagreements: the values of all pairs agree."

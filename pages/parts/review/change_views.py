@@ -119,13 +119,16 @@ NO_BOARD = "No measure"
 EXCERPT = 700
 
 STYLE = """
-.ew-top { list-style: none; margin: 0; padding: 0; } .ew-top > li { padding: 0.45rem 0 0.5rem 2.2rem;
- border-bottom: 1px solid var(--ew-line); position: relative; overflow-wrap: anywhere; }
+.ew-top { list-style: none; margin: 0; padding: 0; }
+.ew-top > li { padding: 0.45rem 0 0.5rem 2.2rem; border-bottom: 1px solid var(--ew-line);
+  position: relative; overflow-wrap: anywhere; }
 .ew-top .rank { position: absolute; left: 0; width: 1.7rem; text-align: right; color: var(--ew-dim);
  font-variant-numeric: tabular-nums; }
-.ew-top .what { color: var(--ew-dim); font-size: 0.87rem; } .ew-top .differs { color: var(--ew-changed);
- font-weight: 600; } .ew-top .words { margin-top: 0.15rem; }
-.ew-top del { opacity: 0.65; } .ew-top ins { text-decoration: none; border-bottom: 2px solid var(--ew-changed); }
+.ew-top .what { color: var(--ew-dim); font-size: 0.87rem; }
+.ew-top .differs { color: var(--ew-changed); font-weight: 600; }
+.ew-top .words { margin-top: 0.15rem; }
+.ew-top del { opacity: 0.65; }
+.ew-top ins { text-decoration: none; border-bottom: 2px solid var(--ew-changed); }
 """
 
 

@@ -153,10 +153,8 @@ def do_actions(project: Project) -> None:
 
     def save_decision(pressed: actions.Act, author: str) -> str:
         if pressed["do"] == "accept":
-            return (
-                "Saved"
-                f" {text.how_many(review.accept_agreed(project, str(pressed['query']), author), 'decisions')}."
-            )
+            accepted = review.accept_agreed(project, str(pressed["query"]), author)
+            return f"Saved {text.how_many(accepted, 'decisions')}."
         place = _place_of_act(pressed)
         if pressed["do"] == "undo":
             review.undo_decision(project, place, author)

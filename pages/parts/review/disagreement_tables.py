@@ -1,4 +1,4 @@
-"""Parts of the Disagreements screen: the two sides, the small cross table, coefficients, downloads."""
+"""Parts of the Disagreements screen: both sides, the cross table, coefficients, downloads."""
 
 from dataclasses import replace
 from functools import partial
@@ -186,7 +186,7 @@ def scales_differ(agreement: review.Agreement) -> bool:
 
 
 def describe_basis(agreement: review.Agreement) -> str:
-    """Return how many pairs are compared, and how many are left out because one side has no value."""
+    """Return how many pairs are compared, and how many are left out because a value is missing."""
     rated = "rating" in (agreement.left.noun, agreement.right.noun)
     things = "question–passage pairs" if rated else "passages"
     lines = [f"Compared: {text.how_many(agreement.n, things)} with values on both sides."]
@@ -215,8 +215,7 @@ def hold_out(project: Project) -> None:
     ):
         st.caption(
             "Held-out judgments are not shown in the impact of edits and on this screen. The"
-            " agreement is reported on"
-            " them, so that people cannot tune the question bank to them."
+            " agreement is reported on them, so that people cannot tune the question bank to them."
         )
         share = st.number_input(
             "Share of the judgments of each query, in %",

@@ -18,10 +18,10 @@ STYLE = """
 .pair { line-height: 1.45; overflow-wrap: anywhere; }
 .pair .gray { color: var(--ew-dim); font-size: 0.87rem; }
 .pair .from { unicode-bidi: plaintext; font-size: 0.9rem; }
-.pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
-  overflow: hidden; margin: 0.15rem 0; }
-.pair .text.example { border-left: 2px solid var(--ew-line); padding-left: 0.6rem; font-size: 0.93rem;
-  -webkit-line-clamp: 2; }
+.pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical;
+  -webkit-line-clamp: 3; overflow: hidden; margin: 0.15rem 0; }
+.pair .text.example { border-left: 2px solid var(--ew-line); padding-left: 0.6rem;
+  font-size: 0.93rem; -webkit-line-clamp: 2; }
 """
 
 
@@ -108,11 +108,9 @@ def stray_list(
     total, strays = review.list_strays(project, policy, source, ROWS_A_PAGE, page_offset(key))
     st.container(key="strays").caption(
         ui.plain(
-            f"{how_many(total, 'questions')} with rating"
-            f" {labels.basis(project, policy).min_rating} or more"
-            f" for passages judged below {policy.min_judgment} ({source}). Reword or retire a"
-            " question, or override"
-            " its rating."
+            f"{how_many(total, 'questions')} with rating {labels.basis(project, policy).min_rating}"
+            f" or more for passages judged below {policy.min_judgment} ({source}). Reword or retire"
+            " a question, or override its rating."
         )
     )
     texts = passage_texts(project, [passage for stray in strays for passage in stray.passages[:2]])
@@ -155,9 +153,8 @@ def uncovered_list(
     st.caption(
         ui.plain(
             f"{how_many(total, 'graded passages')} judged {policy.min_judgment} or more ({source})"
-            " without any rating"
-            f" of {labels.basis(project, policy).min_rating} or more. Add questions about their"
-            " content."
+            f" without any rating of {labels.basis(project, policy).min_rating} or more. Add"
+            " questions about their content."
         )
     )
     for row in rows:

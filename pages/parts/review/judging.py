@@ -106,8 +106,8 @@ def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bo
             "query"
         ):
             st.container(key="another-query").warning(
-                f"No matching passages for query {ui.plain(place.query_id)}. Another query is"
-                " shown instead.",
+                f"No matching passages for query {ui.plain(place.query_id)}. Another"
+                " query is shown instead.",
                 icon=":material/info:",
             )
         if any(
@@ -116,8 +116,7 @@ def _draw_notes(project: Project, place: Here, query_id: str, person: str) -> bo
         ):
             st.caption(
                 ":material/visibility_off: Other assessors judge passages of this query too. Until"
-                " adjudication, you"
-                " cannot see each other's values, and none of them count."
+                " adjudication, you cannot see each other's values, and none of them count."
             )
         if texts.project or texts.query:
             guidelines_beside(project, query_id)

@@ -67,8 +67,7 @@ def _about_scale(project: Project, policy: labels.Policy) -> str:
         return ""
     return (
         f"This grader rates from 0 to {top}. {types.ANSWERED} and {types.MAX_RATING} count as"
-        f" {top}; lower ratings are"
-        " scaled down."
+        f" {top}; lower ratings are scaled down."
     )
 
 
@@ -214,8 +213,8 @@ def override_list(project: Project, policy: labels.Policy | None) -> None:
             return
         if not known:
             st.container(key="no-overrides").caption(
-                "No overrides yet. To override a rating, focus a question of a passage and press 0"
-                " to 5."
+                "No overrides yet. To override a rating, focus a question of a"
+                " passage and press 0 to 5."
             )
             return
         listed = review.override_labels(project, policy)

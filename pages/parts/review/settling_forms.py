@@ -1,4 +1,4 @@
-"""Settling a disagreement: override, edit of the question, dispute of the judgment, or a comment."""
+"""Settling a disagreement: override, edit of the question, dispute of the judgment, comment."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -73,7 +73,7 @@ class Asked:
             yield self.acts.pop(0)
 
     def do(self, act: Callable[[Act], object]) -> dict[str, Any] | None:
-        """Do the actions in order; return the last refused one with the reason, for the component."""
+        """Do the actions in order; return the last refused one and the reason."""
         error = None
         for pending in self.each():
             try:

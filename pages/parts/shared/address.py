@@ -158,7 +158,7 @@ class Places:
     been: list[dict[str, str]] = field(default_factory=list)
 
     def come(self, home: str) -> bool:
-        """Apply the address if the person followed a link or went back; return whether that is so."""
+        """Apply the address if the person followed a link or went back; return if so."""
         given = self.given
         if (
             home == self.home
@@ -212,7 +212,7 @@ class Places:
 
 
 def places_of_screen(key: str, names: Sequence[str]) -> Places:
-    """Return the places of a screen in this browser tab; the arguments are its key and parameters."""
+    """Return the places of a screen in this browser tab, by its key and parameters."""
     return st.session_state.setdefault(f"places of {key}", Places(names))
 
 

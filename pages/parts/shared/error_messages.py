@@ -30,14 +30,13 @@ def show(error: Exception) -> bool:
         _log.error("error %s: %s", number, error, exc_info=error)
         with st.container(border=True, key=f"error unforeseen {number}"):
             st.error(
-                f"Unexpected error **{number}**. The log (the terminal output of the app) has the"
-                " details.",
+                f"Unexpected error **{number}**. The log (the terminal output of the"
+                " app) has the details.",
                 icon=":material/error:",
             )
             st.text(
                 "Saved work is not lost. Try again. If it fails again, give the number to the"
-                " administrator of"
-                " the server."
+                " administrator of the server."
             )
     # Any click reruns the screen or its fragment.
     st.button("Try again", icon=":material/refresh:", key=f"try again {number}")

@@ -115,7 +115,7 @@ def passage_html(desk: review.Desk, marks: list[Mark], labelled: bool) -> str:
 
 
 def _label_html(desk: review.Desk) -> str:
-    """Return the label of a passage, the questions that determine it, and the share of rated pairs."""
+    """Return the label of a passage, the questions that determine it, the share of rated pairs."""
     if not desk.pooled:
         return '<span class="dim">No label: the passage is not in the pool.</span>'
     given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
@@ -131,7 +131,7 @@ def _label_html(desk: review.Desk) -> str:
 
 
 def difference_html(before: str, after: str) -> str:
-    """Return HTML of a text before and after: removed words are struck out, added words underlined."""
+    """Return HTML of a text before and after: removed words struck out, added words underlined."""
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
     parts = [tags[tag].format(as_html(part)) for tag, part in bank.word_difference(before, after)]
     # A space separates a removed word from the added one.
@@ -218,7 +218,7 @@ def effect_html(effect: review.Effect, title: str) -> str:
 
 
 def override_html(item: labels.Override, without: int | None, now: int | None, text: str) -> str:
-    """Return an override for the list of all, with the label of its passage without it and with it."""
+    """Return an override for the list, with the label of its passage without and with it."""
     state = (
         '<span class="stale">stale</span>'
         if item.stale

@@ -18,8 +18,7 @@ FIRST_CALLS = 1000
 MINUTE = 60
 NEEDED = (
     "Active questions × pooled passages. Equal wordings and equal texts count once. Other screens"
-    " count pairs per query"
-    " and can show other numbers."
+    " count pairs per query and can show other numbers."
 )
 LEFT_OUT = {
     "other_kind": "{} of a kind that the grader does not support",
@@ -161,8 +160,7 @@ def in_batches(
         key="plan batch",
         persist_state="session",
         help="Sends the calls as files to endpoints with a batch API, such as OpenAI's. You can"
-        " close the app: sent "
-        "batches continue. Results are read when you check the batches here.",
+        " close the app: sent batches continue. Results are read when you check the batches here.",
     )
     return replace(request, batch=bool(wanted))
 
@@ -182,8 +180,7 @@ def _passed_over(tally: grading.Plan, without: grading.LeftOut, spec: types.Grad
     if tally.weightless:
         st.caption(
             f":material/info: Pairs with a question weight of 0 or less: {tally.weightless:,}. The"
-            " grader rates them "
-            "too, but labels do not use them."
+            " grader rates them too, but labels do not use them."
         )
     if tally.without_text:
         st.caption(
@@ -342,8 +339,7 @@ def draw_limits(
             placeholder="No limit",
             persist_state="session",
             help="Retries count. The job stops at the limit, and you can start it again. The first"
-            " job of an endpoint"
-            " has a limit; clear the field to remove it.",
+            " job of an endpoint has a limit; clear the field to remove it.",
         )
         priced = model is None or model in bank.model_prices(project)
         money = st.number_input(
@@ -401,8 +397,8 @@ def draw_pool(project: Project) -> None:
     """Draw the depth of the pool."""
     with st.expander("Pool"):
         st.caption(
-            "The pool has the judged passages, the passages of imported graded files, and the top"
-            " of every run."
+            "The pool has the judged passages, the passages of imported graded files, and"
+            " the top of every run."
         )
         depth = project.read(pool_depth)
         wanted = st.container(key="pool depth").number_input(

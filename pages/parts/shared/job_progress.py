@@ -26,7 +26,7 @@ CLOSING = "You can close this tab. The job continues while the app runs."
 
 
 def draw_grading_job(project: Project, controls: bool = True) -> bool:
-    """Draw the running grading job, or the result of the last one; return whether one is running."""
+    """Draw the running grading job or the last one's result; return whether one is running."""
     return watch_job(project, "grading", partial(_draw_end, project), controls)
 
 
@@ -104,9 +104,9 @@ def say_not_begun(project: Project, key: str) -> None:
     if st.session_state.get("not begun") == (project.path, job.started_at):
         is_over = job.over
         st.container(key="not begun").warning(
-            f"Your job did not start, because {describe_job(job)} {'was' if is_over else 'is'}"
-            " running."
-            f" Press {key.capitalize()} again{'' if is_over else ' when it has finished'}.",
+            f"Your job did not start, because {describe_job(job)}"
+            f" {'was' if is_over else 'is'} running. Press {key.capitalize()}"
+            f" again{'' if is_over else ' when it has finished'}.",
             icon=":material/info:",
         )
 
@@ -273,8 +273,8 @@ def describe_state(job: jobs.BackgroundJob) -> str:
             )
         return f"**No answer for {ui.as_duration(quiet)}.**{again} Running {since}."
     return (
-        f"{_format_rate(now.rate, job.things)} · {ui.as_duration(now.seconds_left)} left · running"
-        f" {since}"
+        f"{_format_rate(now.rate, job.things)} · {ui.as_duration(now.seconds_left)}"
+        f" left · running {since}"
     )
 
 
@@ -291,8 +291,7 @@ def standing_still(control: graders.Control) -> str:
     until = "" if waits.until is None else f" It stops waiting at {waits.until:%H:%M}."
     return (
         f"**Waiting for the endpoint**, next try at {waits.next_try:%H:%M}:"
-        f" {ui.plain(waits.reason)}."
-        f" The job continues automatically.{until}"
+        f" {ui.plain(waits.reason)}. The job continues automatically.{until}"
     )
 
 
@@ -341,8 +340,7 @@ def _describe_usage(job: jobs.BackgroundJob) -> str:
     )
     tokens = (
         f"{job_plan.as_count(used.input_tokens)} input tokens{cached},"
-        f" {job_plan.as_count(used.output_tokens)} output"
-        f" tokens{thinking}"
+        f" {job_plan.as_count(used.output_tokens)} output tokens{thinking}"
     )
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
     money = (

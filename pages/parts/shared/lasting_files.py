@@ -114,6 +114,6 @@ def install() -> None:
 
 
 def _make_for(person: str | None, make: Callable[[], Any]) -> Any:
-    """Make a file when its button is pressed; Streamlit calls this in a thread without a session."""
+    """Make a file at the press of its button. Streamlit calls this in a thread without session."""
     _drawn_for.set(person)
     return make()

@@ -51,8 +51,7 @@ def can_log_in() -> None:
             "no-login",
             "Login is not possible: secrets.toml of this server names no identity provider.",
             "Ask the administrator of the server to add the section [auth]"
-            " (docs/how-to/run-a-team-server.md) and to "
-            "restart it.",
+            " (docs/how-to/run-a-team-server.md) and to restart it.",
         )
 
 
@@ -135,8 +134,8 @@ def proven_identity(token: Mapping[str, Any] | None) -> str:
         raise NotAllowed(
             "not-logged-in",
             "Your login is for another application.",
-            "Log in again. If it fails again, ask the administrator of the server to check the"
-            " client id.",
+            "Log in again. If it fails again, ask the administrator of the server to"
+            " check the client id.",
         )
     if is_expired(token):
         raise NotAllowed(
@@ -240,7 +239,7 @@ def current_member() -> Member | None:
 
 
 def begins_with_work() -> bool:
-    """Return whether this is the first screen of an assessor's visit, who then begins with My work."""
+    """Return whether this is the first screen of an assessor's visit: it begins with My work."""
     first = "arrived" not in st.session_state
     st.session_state["arrived"] = True
     found = current_member()

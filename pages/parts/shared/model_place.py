@@ -1,4 +1,4 @@
-"""Choosing the place of a model: an offered endpoint or an address, a folder or a name on the hub."""
+"""Choosing the place of a model: an offered endpoint, an address, a folder or a hub name."""
 
 import json
 from collections.abc import Mapping
@@ -48,8 +48,8 @@ def choose_endpoint(
             "address-not-offered",
             "The endpoint of this grader is not set up on this server:"
             f" {stored.get('base_url') or graders.usual_address()}.",
-            f"Available: {', '.join(offered)}. Set up a grader of your own with an available"
-            " endpoint.",
+            f"Available: {', '.join(offered)}. Set up a grader of your own with an"
+            " available endpoint.",
         )
     options = [*offered, OTHER] if free else [*offered]
     name = OTHER
@@ -126,8 +126,8 @@ def _draw_typed_address(stored: Mapping[str, Any], key: str) -> dict[str, str]:
         on_change=_take_key,
         args=(typed, box),
         help=(
-            "The key stays in memory for this browser window and is sent only to this address. It"
-            " is not saved."
+            "The key stays in memory for this browser window and is sent only to this"
+            " address. It is not saved."
         ),
     )
     settings = {"base_url": given} if given else {}
@@ -178,9 +178,8 @@ def _say_key(address: str, host: str, place: str, variable: str | None, key: str
         state, sentence = (
             "missing",
             (
-                f":material/key_off: No key in {ui.plain(entry.name)}. Type a key. Or set it in"
-                " the terminal before you"
-                " start the app, or in .streamlit/secrets.toml:"
+                f":material/key_off: No key in {ui.plain(entry.name)}. Type a key. Or set it in the"
+                " terminal before you start the app, or in .streamlit/secrets.toml:"
             ),
         )
         codes = {"bash": f'export {entry.name}="KEY"', "toml": f'{entry.name} = "KEY"'}
@@ -260,8 +259,8 @@ def choose_local(
         raise errors.InputError(
             "model-not-offered",
             f"The model of this grader is not set up on this server: {stored}.",
-            f"Available: {', '.join(offered)}. Set up a grader of your own with an available"
-            " model.",
+            f"Available: {', '.join(offered)}. Set up a grader of your own with"
+            " an available model.",
         )
     start = stored or default
     index = offered.index(start) if start in offered else 0

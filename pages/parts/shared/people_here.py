@@ -1,4 +1,4 @@
-"""Other people in the open query and their recent changes, on a server that several people share."""
+"""Other people in the open query and their recent changes, on a shared server."""
 
 import streamlit as st
 

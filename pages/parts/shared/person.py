@@ -92,8 +92,7 @@ def draw_box() -> None:
         placeholder="Not entered yet",
         on_change=_mark_given,
         help="The activity log shows this name, and this browser remembers it. Another name is"
-        " another person with"
-        " separate unsaved changes.",
+        " another person with separate unsaved changes.",
     )
     # Streamlit can read cookies but not set them.
     said = current_name() if st.session_state.get("name said") else None
@@ -101,7 +100,7 @@ def draw_box() -> None:
 
 
 def ask_for_name() -> None:
-    """Ask a new browser for the name: at the top of the page, and in a dialog on an attempt to act."""
+    """Ask a new browser for the name: at the top of the page, and in a dialog before an action."""
     wanted, name = st.session_state.pop("ask who", False), current_name()
     # On the screen where the name was entered, the line stays, so that nothing moves.
     if login.is_required() or (
@@ -113,8 +112,8 @@ def ask_for_name() -> None:
     with st.container(key="name-wanted"):
         if name or wanted:
             st.caption(
-                "The activity log shows your name with your changes. You can change it in the"
-                " sidebar."
+                "The activity log shows your name with your changes. You can"
+                " change it in the sidebar."
             )
         else:
             _draw_form()

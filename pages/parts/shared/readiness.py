@@ -50,8 +50,8 @@ def draw_checklist(project: Project, policy: Policy, ready: Readiness) -> None:
                 **check.place,
             )
     st.caption(
-        "You can publish with open points. The manifest states the audit and the number of open"
-        " disagreements."
+        "You can publish with open points. The manifest states the audit and the number of"
+        " open disagreements."
     )
 
 

@@ -267,8 +267,7 @@ def _draw_widgets(project: Project, known: list[str], boards: list[str], screen:
                 "rating",
                 "The rating that the grader wrote, or the expectation over its probabilities."
                 " The expectation needs a grader that stored probabilities. Type your own cut"
-                " points, such as"
-                " expected:1,2,3,4,4.8",
+                " points, such as expected:1,2,3,4,4.8",
                 rules,
             ),
         )
@@ -427,9 +426,8 @@ def choose_queries() -> labels.QueryChoice:
         key="over-queries",
         required=True,
         bind="query-params",
-        help="Queries to compare: those without ungraded pairs in both leaderboards, all queries"
-        " in both, or all"
-        " queries of each leaderboard.",
+        help="Queries to compare: those without ungraded pairs in both leaderboards, all queries in"
+        " both, or all queries of each leaderboard.",
     )
 
 
@@ -491,8 +489,8 @@ def _offer_measures(cover: bool, default: str, gold: bool = False) -> list[str]:
 
 def _measure_help(shares: bool) -> str:
     gold = (
-        ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (the last three need gold"
-        " passages)."
+        ", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (the last three"
+        " need gold passages)."
         if shares
         else "."
     )

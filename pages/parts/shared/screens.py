@@ -1,4 +1,4 @@
-"""The screens: every file directly in `pages/`, with its title, its icon and its place in the menu."""
+"""The screens: every file directly in `pages/`, with its title, icon and place in the menu."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -86,7 +86,7 @@ def navigation() -> tuple[str, st.Page, dict[str, st.Page]]:
 
 
 def first_by_name() -> Route:
-    """Return a redirect from the first screen's name, which people may type, to its empty address."""
+    """Return a redirect from the first screen's name, which people may type, to the empty path."""
 
     async def redirect_home(request: Request) -> Response:
         # A relative address, so that it works under any path prefix.

@@ -30,10 +30,10 @@ __all__ = [
 # Parts of the page
 
 _NAMED = """
-    app main mainBlockContainer header heading captionContainer markdown markdownContainer text html alert
-    sidebar sidebarUserContent widgetLabel textInput numberInputContainer selectbox multiSelect sliderThumbValue
-    metricValue metricLabel vegaLiteChart horizontalBlock column layoutWrapper toastContainer
-    dialog popover popoverBody form formSubmitButton
+    app main mainBlockContainer header heading captionContainer markdown markdownContainer text html
+    alert sidebar sidebarUserContent widgetLabel textInput numberInputContainer selectbox
+    multiSelect sliderThumbValue metricValue metricLabel vegaLiteChart horizontalBlock column
+    layoutWrapper toastContainer dialog popover popoverBody form formSubmitButton
 """
 
 PARTS = {name: f'[data-testid="st{name[0].upper()}{name[1:]}"]' for name in _NAMED.split()} | {

@@ -206,8 +206,8 @@ def _say_another(missing: str) -> None:
     unknown, instead = st.session_state.get("another", ("", ""))
     if unknown and instead == st.session_state["project"]:
         st.container(key="another-project").warning(
-            f"Unknown project '{plain(unknown)}'. This is {plain(instead)}. Choose your project on"
-            " the left.",
+            f"Unknown project '{plain(unknown)}'. This is {plain(instead)}. Choose your"
+            " project on the left.",
             icon=":material/info:",
         )
 
@@ -265,8 +265,8 @@ def _say_not_closed(project: Project) -> None:
     if project.read_only:
         st.toast(
             plain(
-                f"{project.path.name} is open read-only, because the file or its folder is not"
-                " writable."
+                f"{project.path.name} is open read-only, because the file or its"
+                " folder is not writable."
             ),
             icon=":material/lock:",
             duration="infinite",
@@ -282,8 +282,8 @@ def say_reopened() -> None:
     if len(times) > st.session_state.setdefault(key, len(times)):
         st.session_state[key] = len(times)
         st.toast(
-            f"The database failed at {times[-1].at:%H:%M} and was opened again. Saved work is not"
-            " lost.",
+            f"The database failed at {times[-1].at:%H:%M} and was opened again."
+            " Saved work is not lost.",
             icon=":material/restart_alt:",
             duration="infinite",
         )
@@ -420,7 +420,7 @@ def draw_link(
 
 
 def draw_speaking(passages: int) -> None:
-    """Draw the number of pooled passages that address the grader, with a link; draw nothing for 0."""
+    """Draw the number of pooled passages that address the grader, with a link; nothing for 0."""
     if passages:
         about = f":material/campaign: Passages with text that addresses the grader: {passages:,}."
         draw_note(about, "passages", "Show these passages", speaking="true")
